@@ -1,0 +1,12 @@
+# Run by qpn8_embed: turns text files into one C++ source file of raw string literals.
+string(REPLACE "|" ";" FILES "${FILES}")
+set(text "#include \"base/embedded_file.hpp\"\n\n#include <array>\n\nnamespace qpn8 {\nstd::span<const EmbeddedFile> ${FUNCTION}() {\n")
+list(LENGTH FILES count)
+string(APPEND text "  static constexpr std::array<EmbeddedFile, ${count}> files = {{\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(name "${file}" NAME)
+  file(READ "${file}" content)
+  string(APPEND text "      {\"${name}\", R\"qpn8file(${content})qpn8file\"},\n")
+endforeach()
+string(APPEND text "  }};\n  return files;\n}\n}  // namespace qpn8\n")
+file(WRITE "${OUTPUT}" "${text}")

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "qpn8/matrix.hpp"
+#include "qpn8/pack.hpp"
+#include "qpn8/schedule.hpp"
+#include "qpn8/thread_team.hpp"
+
+namespace qpn8 {
+
+/// Scratch memory of one device, bounded when it is made: what does not fit is an error, never a silent reallocation.
+/// Used by one call at a time; whoever shares it between projections must not overlap them.
+class Workspace {
+ public:
+  static constexpr std::size_t kDefaultBytes = std::size_t{16} << 20;
+
+  explicit Workspace(std::size_t bytes = kDefaultBytes);
+  ~Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+
+  std::size_t capacity() const;
+
+  /// The first `bytes` bytes, 64-byte aligned. More than capacity() is Error::bad_argument that names both numbers.
+  std::span<std::byte> claim(std::size_t bytes);
+
+ private:
+  std::unique_ptr<Buffer> memory_;
+};
+
+/// y = x W^T for a packed weight: x [m, k], y [m, n], FP32 both, FP32 accumulation.
+///
+/// m <= kMaxPackedRows runs the packed kernel: row i of an m-row call equals the 1-row call bit for bit. A larger m
+/// dequantises tile by tile into the workspace and multiplies densely (a few ulp apart from the packed kernel).
+/// Bits depend on the schedule and the CPU's instruction set, not on the number of threads.
+/// x and y must not overlap. A schedule that does not divide k is Error::unsupported_shape.
+void multiply(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
+              Workspace& workspace, ThreadTeam& team);
+
+/// The plain reference of multiply: decodes each code by its definition and accumulates in FP64.
+void multiply_reference(const PackedWeight& weight, MatrixView<const float> x, MatrixView<double> y);
+
+}  // namespace qpn8

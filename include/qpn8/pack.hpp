@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qpn8/half.hpp"
+#include "qpn8/matrix.hpp"
+#include "qpn8/thread_team.hpp"
+
+namespace qpn8 {
+
+inline constexpr std::int64_t kTileColumns = 32;  ///< output channels a tile
+inline constexpr std::int64_t kKGroup = 16;       ///< k is walked in groups of 16
+inline constexpr std::int64_t kScaleBlock = 128;  ///< edge of a block of block-scaled checkpoints
+
+enum class ScaleKind : std::uint8_t {
+  channel,  ///< one scale an output channel
+  block,    ///< one scale a block of 128 x 128 (the last block of a row or column may be cut)
+};
+
+/// Huge-page-backed, 64-byte aligned bytes; move-only. See src/base/buffer.hpp.
+class Buffer;
+
+/// An E4M3 weight of n output channels and k inputs (y = x W^T, W [n, k]) in the order in which the CPU kernels read
+/// it.
+///
+/// Layout: tile t holds channels [32 t, 32 t + 32) for all k; within a tile, for every pair of k (2 p, 2 p + 1) the 64
+/// bytes code(channel c, 2 p), code(channel c, 2 p + 1) for c = 0..31. n is a multiple of 32 and k of 16.
+struct PackedWeight {
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  ScaleKind scale_kind = ScaleKind::channel;
+  std::shared_ptr<const Buffer> codes;  ///< n * k bytes
+  /// channel: n scales. block: ceil(n / 128) rows of ceil(k / 128) scales. Without the factor 2^8 of the decode.
+  std::vector<float> scales;
+
+  std::span<const std::uint8_t> code_bytes() const;
+  /// Bytes a product has to read.
+  std::int64_t bytes() const;
+};
+
+/// A source of rows for packing, so that a fused projection (q, k and v; gate and up) is packed without being
+/// concatenated first and so that the source can be released as it is consumed.
+struct RowSource {
+  enum class Type : std::uint8_t { f32, f16, bf16 };
+  Type type = Type::f16;
+  const void* data = nullptr;  ///< [rows, k], row-major
+  std::int64_t rows = 0;
+  std::int64_t stride = 0;  ///< elements between rows
+};
+
+/// Quantises and packs the rows of `sources`, in order, one scale per output channel (quantize_channel).
+///
+/// The sum of rows is n; n % 32 == 0 and k % 16 == 0, else Error::unsupported_shape; no padding happens here. A value
+/// that is not finite is Error::bad_value naming the row (counted over all sources).
+/// Cost: one pass over the weight; n * k bytes are allocated. Parallel over tiles; the result does not depend on the
+/// team's size.
+PackedWeight pack_channelwise(std::span<const RowSource> sources, std::int64_t k, ThreadTeam& team);
+
+/// One source, FP16.
+PackedWeight pack_channelwise(MatrixView<const Half> weight, ThreadTeam& team);
+
+/// Packs codes as they are, never requantised. codes [n, k]; scales [ceil(n / 128), ceil(k / 128)], finite and
+/// positive, else Error::bad_value, as is a NaN code. Shapes as in pack_channelwise.
+PackedWeight pack_blockwise(MatrixView<const std::uint8_t> codes, MatrixView<const float> scales, ThreadTeam& team);
+
+/// Packs codes as they are, with one scale per output channel.
+PackedWeight pack_codes(MatrixView<const std::uint8_t> codes, std::span<const float> scales, ThreadTeam& team);
+
+/// The code of channel `n` at input `k`: the inverse of packing, for tests and audits.
+std::uint8_t code_at(const PackedWeight& weight, std::int64_t n, std::int64_t k);
+
+/// The scale that multiplies code_at(weight, n, k).
+float scale_at(const PackedWeight& weight, std::int64_t n, std::int64_t k);
+
+/// Why the shape cannot be packed ("K=4096 N=1000: N is not a multiple of 32"), or an empty string.
+std::string shape_refusal(std::int64_t k, std::int64_t n);
+
+}  // namespace qpn8

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "qpn8/half.hpp"
+
+namespace qpn8 {
+
+/// Quantises one output channel (row of a weight) to E4M3 codes and returns its scale: amax / 448 in FP32, or 1 for an
+/// all-zero row. codes[i] = encode_e4m3(weight[i] / scale), rounded to nearest even.
+///
+/// weight and codes have the same length. A value that is not finite is Error::bad_value naming its index; the caller
+/// adds the tensor and the row.
+/// Thread-safe.
+float quantize_channel(std::span<const Half> weight, std::span<std::uint8_t> codes);
+float quantize_channel(std::span<const BFloat16> weight, std::span<std::uint8_t> codes);
+float quantize_channel(std::span<const float> weight, std::span<std::uint8_t> codes);
+
+/// Error::bad_value naming `index` unless every scale is finite and positive: a zero, a negative number or a sentinel
+/// would decode to garbage that nothing later can tell from a result.
+void check_scales(std::span<const float> scales);
+
+/// Error::bad_value naming the index of the first NaN code.
+void check_codes(std::span<const std::uint8_t> codes);
+
+}  // namespace qpn8

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+namespace qpn8 {
+
+/// How one kernel walks one matrix. A schedule changes the order of a sum, hence its last bits, but never with the
+/// number of rows or threads: the same schedule gives the same bits.
+struct Schedule {
+  int split_k = 1;             ///< parts of k that are summed apart and reduced in order; (k / 16) % split_k == 0
+  int accumulator_chains = 1;  ///< independent partial sums within a part; 1, 2 or 4
+  bool prefetch = false;       ///< ask for the next codes ahead of their use
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+/// Most rows (tokens in flight) the packed kernels serve; above it the weight is dequantised tile by tile.
+inline constexpr int kMaxPackedRows = 8;
+
+/// "(split 16, chains 2, no prefetch)"
+std::string to_string(const Schedule& schedule);
+
+}  // namespace qpn8

@@ -1,0 +1,16 @@
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+
+int Error::exit_status() const {
+  switch (kind_) {
+    case check_failed:
+      return 1;
+    case missing_capability:
+      return 3;
+    default:
+      return 2;
+  }
+}
+
+}  // namespace qpn8

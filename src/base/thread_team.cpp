@@ -1,0 +1,129 @@
+#include "qpn8/thread_team.hpp"
+
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "qpn8/error.hpp"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace qpn8 {
+namespace {
+
+void pause_briefly() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// A decode step hands some hundreds of bodies over, microseconds apart: spinning for about 20 us bridges the gaps
+// between them, and sleeping after that keeps an idle engine off the processors.
+constexpr int kSpins = 2000;
+
+/// Waits until `word` differs from `old`: spins first, then sleeps in the kernel.
+std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
+  for (int i = 0; i < kSpins; ++i) {
+    const std::uint32_t now = word.load(std::memory_order_acquire);
+    if (now != old) return now;
+    pause_briefly();
+  }
+  word.wait(old, std::memory_order_acquire);
+  return word.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+class ThreadTeam::Impl {
+ public:
+  explicit Impl(int threads) : errors_(static_cast<std::size_t>(threads)) {
+    workers_.reserve(static_cast<std::size_t>(threads - 1));
+    for (int member = 1; member < threads; ++member) {
+      workers_.emplace_back([this, member] { work(member); });
+    }
+  }
+
+  ~Impl() {
+    stop_ = true;
+    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  int size() const { return static_cast<int>(errors_.size()); }
+
+  void run(void (*call)(void*, int), void* object) {
+    call_ = call;
+    object_ = object;
+    const auto helpers = static_cast<std::uint32_t>(workers_.size());
+    if (helpers > 0) {
+      running_.store(helpers, std::memory_order_relaxed);
+      epoch_.fetch_add(1, std::memory_order_release);
+      epoch_.notify_all();
+    }
+    execute(0);
+    for (std::uint32_t left = running_.load(std::memory_order_acquire); left != 0;) {
+      left = wait_for_change(running_, left);
+    }
+    rethrow_first();
+  }
+
+ private:
+  void work(int member) {
+    std::uint32_t seen = 0;
+    for (;;) {
+      seen = wait_for_change(epoch_, seen);
+      if (stop_) return;
+      execute(member);
+      if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) running_.notify_all();
+    }
+  }
+
+  void execute(int member) {
+    try {
+      call_(object_, member);
+    } catch (...) {
+      errors_[static_cast<std::size_t>(member)] = std::current_exception();
+    }
+  }
+
+  void rethrow_first() {
+    std::exception_ptr first;
+    for (std::exception_ptr& error : errors_) {
+      if (error && !first) first = error;
+      error = nullptr;
+    }
+    if (first) std::rethrow_exception(first);
+  }
+
+  void (*call_)(void*, int) = nullptr;
+  void* object_ = nullptr;
+  bool stop_ = false;  // written before, and read after, a change of epoch_
+  alignas(64) std::atomic<std::uint32_t> epoch_{0};
+  alignas(64) std::atomic<std::uint32_t> running_{0};
+  std::vector<std::exception_ptr> errors_;
+  std::vector<std::thread> workers_;
+};
+
+ThreadTeam::ThreadTeam(int threads) {
+  if (threads < 1) {
+    throw Error(Error::bad_argument, "threads is " + std::to_string(threads) + "; at least 1 is needed");
+  }
+  impl_ = std::make_unique<Impl>(threads);
+}
+
+ThreadTeam::~ThreadTeam() = default;
+
+int ThreadTeam::size() const { return impl_->size(); }
+
+void ThreadTeam::run_erased(void (*call)(void*, int), void* object) { impl_->run(call, object); }
+
+}  // namespace qpn8
