@@ -41,7 +41,7 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint3
 
 class ThreadTeam::Impl {
  public:
-  explicit Impl(int threads) : errors_(static_cast<std::size_t>(threads)) {
+  explicit Impl(int threads) : failures_(static_cast<std::size_t>(threads)) {
     workers_.reserve(static_cast<std::size_t>(threads - 1));
     for (int member = 1; member < threads; ++member) {
       workers_.emplace_back([this, member] { work(member); });
@@ -58,7 +58,7 @@ class ThreadTeam::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  int size() const { return static_cast<int>(errors_.size()); }
+  int size() const { return static_cast<int>(failures_.size()); }
 
   void run(void (*call)(void*, int), void* object) {
     call_ = call;
@@ -91,13 +91,13 @@ class ThreadTeam::Impl {
     try {
       call_(object_, member);
     } catch (...) {
-      errors_[static_cast<std::size_t>(member)] = std::current_exception();
+      failures_[static_cast<std::size_t>(member)] = std::current_exception();
     }
   }
 
   void rethrow_first() {
     std::exception_ptr first;
-    for (std::exception_ptr& error : errors_) {
+    for (std::exception_ptr& error : failures_) {
       if (error && !first) first = error;
       error = nullptr;
     }
@@ -109,7 +109,7 @@ class ThreadTeam::Impl {
   bool stop_ = false;  // written before, and read after, a change of epoch_
   alignas(64) std::atomic<std::uint32_t> epoch_{0};
   alignas(64) std::atomic<std::uint32_t> running_{0};
-  std::vector<std::exception_ptr> errors_;
+  std::vector<std::exception_ptr> failures_;
   std::vector<std::thread> workers_;
 };
 
