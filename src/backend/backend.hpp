@@ -1,0 +1,182 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/batch.hpp"
+#include "backend/tensor.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "qpn8/contract.hpp"
+#include "route/plan.hpp"
+
+namespace qpn8 {
+
+/// The weight of one projection on a device, packed or dense; made by Backend::load_linear.
+class Linear {
+ public:
+  Linear() = default;
+  virtual ~Linear() = default;
+  Linear(const Linear&) = delete;
+  Linear& operator=(const Linear&) = delete;
+
+  virtual std::int64_t k() const = 0;
+  virtual std::int64_t n() const = 0;
+  /// Bytes of weights and scales that one product reads.
+  virtual std::int64_t bytes() const = 0;
+};
+
+/// A rectangle of a checkpoint tensor: the rows and columns that this rank holds.
+struct WeightPart {
+  const CheckpointTensor* weight = nullptr;
+  const CheckpointTensor* block_scales = nullptr;  ///< FP8 weights: FP32 or E8M0, one a block of 128 x 128
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;
+  std::int64_t first_col = 0;
+  std::int64_t cols = 0;
+};
+
+/// Everything needed to load one projection: its parts stacked by rows (q, k and v; gate and up).
+struct LinearSource {
+  const PlannedProjection* plan = nullptr;  ///< the route, the schedule, the shape
+  const Checkpoint* checkpoint = nullptr;
+  std::vector<WeightPart> parts;
+  std::vector<float> bias;  ///< n values, or empty
+};
+
+struct KvShape {
+  std::int64_t layers = 0;
+  int slots = 1;              ///< sequences
+  std::int64_t capacity = 0;  ///< positions a sequence
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  DType dtype = DType::f16;  ///< f16 or f32
+};
+
+/// Keys and values of all layers; its layout is the backend's own.
+class KvCache {
+ public:
+  KvCache() = default;
+  virtual ~KvCache() = default;
+  KvCache(const KvCache&) = delete;
+  KvCache& operator=(const KvCache&) = delete;
+
+  virtual const KvShape& shape() const = 0;
+  virtual std::int64_t bytes() const = 0;
+};
+
+struct AttentionShape {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  float scale = 1.0F;       ///< multiplies q.k
+  std::int64_t window = 0;  ///< a token sees itself and the window - 1 tokens before it; 0: all before it
+};
+
+/// Where the dimensions of a rotated pair lie.
+enum class RopePairing : std::uint8_t {
+  halves,       ///< (i, i + d/2)
+  interleaved,  ///< (2 i, 2 i + 1)
+};
+
+/// The feed-forward experts of one layer.
+struct ExpertWeights {
+  std::vector<std::unique_ptr<Linear>> gate_up;  ///< [2 I, D] each, gate rows first
+  std::vector<std::unique_ptr<Linear>> down;     ///< [D, I] each
+};
+
+/// The one seam between models and devices: tensors on a device and the operators of a decoder.
+///
+/// A model never asks which backend it runs on. Activations are matrices of token rows in activation_type(); weights of
+/// norms and biases are FP32 rows. Operators run in the order of the calls; results are visible to the host after
+/// read(). Unless said otherwise outputs must not overlap inputs, and shapes that do not fit are our own bug (check()).
+/// Every operator fixes its order of summation: the same input gives the same bits, whatever the number of threads.
+/// No operator allocates after the first pass of a given shape. One thread at a time.
+class Backend {
+ public:
+  Backend() = default;
+  virtual ~Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  virtual const Hardware& hardware() const = 0;
+  virtual DType activation_type() const = 0;
+
+  // --- memory -------------------------------------------------------------------------------------------------------
+
+  /// Zeroed memory, rows contiguous. Error::missing_capability naming the size if the device has no room.
+  virtual OwnedTensor allocate(DType dtype, std::int64_t rows, std::int64_t cols) = 0;
+
+  /// Copies host bytes (rows * cols elements of the tensor's type, contiguous) to the device, and back.
+  virtual void write(const Tensor& target, std::span<const std::byte> source) = 0;
+  virtual void read(const Tensor& source, std::span<std::byte> target) = 0;
+
+  virtual std::unique_ptr<KvCache> make_kv_cache(const KvShape& shape) = 0;
+
+  // --- weights ------------------------------------------------------------------------------------------------------
+
+  /// Packs or copies a projection as its plan says; the pages of the checkpoint are released as they are consumed.
+  /// Errors name the tensor.
+  virtual std::unique_ptr<Linear> load_linear(const LinearSource& source) = 0;
+
+  /// A dense projection that shares the memory of a weight already on the device (an LM head tied to the embedding).
+  virtual std::unique_ptr<Linear> share_linear(const Tensor& weight) = 0;
+
+  /// A matrix kept in its stored precision, for embed().
+  virtual OwnedTensor load_table(const Checkpoint& checkpoint, const CheckpointTensor& tensor) = 0;
+
+  // --- operators ----------------------------------------------------------------------------------------------------
+
+  /// out[t] = table[ids[t]]; table F32, F16 or BF16 [vocabulary, d]. Ids are in range.
+  virtual void embed(const Tensor& table, const Tensor& ids, const Tensor& out) = 0;
+
+  /// out[i] = in[rows[i]]; rows i32 [m, 1].
+  virtual void gather_rows(const Tensor& in, const Tensor& rows, const Tensor& out) = 0;
+
+  /// y = x W^T (+ bias). y is in activation_type(), or F32 (logits, router).
+  virtual void linear(const Linear& weight, const Tensor& x, const Tensor& y) = 0;
+
+  /// out = x / sqrt(mean(x^2) + eps) * weight, over each row. out may be x.
+  virtual void rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& out) = 0;
+
+  /// residual += delta, then out = rms_norm(residual): the two meet at every block's border.
+  virtual void add_rms_norm(const Tensor& residual, const Tensor& delta, const Tensor& weight, float eps,
+                            const Tensor& out) = 0;
+
+  /// In place: every run of weight.cols values of a row is normalised by itself (q and k norm).
+  virtual void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) = 0;
+
+  /// angles[t] = (cos(p_t f_0) s, ..., cos(p_t f_{d/2-1}) s, sin(p_t f_0) s, ...), F32 [rows, d], for the d/2
+  /// frequencies (F32 [1, d/2]) and the scale s; computed once a pass and used by every layer.
+  virtual void rope_angles(const Tensor& positions, const Tensor& frequencies, float scale, const Tensor& angles) = 0;
+
+  /// In place: rotates the first angles.cols dimensions of every head of x [rows, heads * head_dim].
+  virtual void rope(const Tensor& x, std::int64_t head_dim, const Tensor& angles, RopePairing pairing) = 0;
+
+  /// Stores k and v [rows, kv_heads * head_dim] of one layer at the batch's positions.
+  virtual void append_kv(KvCache& cache, std::int64_t layer, const Tensor& k, const Tensor& v, const Batch& batch) = 0;
+
+  /// Causal attention of q [rows, heads * head_dim] over what the cache holds, appended rows of this batch included.
+  /// Softmax in FP32; head h reads key head h / (heads / kv_heads).
+  virtual void attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
+                         const AttentionShape& shape, const Tensor& out) = 0;
+
+  /// out = silu(gate) * up for gate_up [rows, 2 I], gate columns first; out [rows, I].
+  virtual void swiglu(const Tensor& gate_up, const Tensor& out) = 0;
+
+  /// Softmax over each row of logits (F32 [rows, experts]), then the top k: ids i32 and weights F32 [rows, k] in order
+  /// of falling probability, ties to the lower id; weights divided by their sum if `normalise`.
+  virtual void route_experts(const Tensor& logits, bool normalise, const Tensor& ids, const Tensor& weights) = 0;
+
+  /// out[t] = sum over j of weights[t][j] * down_e(swiglu(gate_up_e(x[t]))), e = ids[t][j], summed in order of rising
+  /// e.
+  virtual void experts(const ExpertWeights& weights, const Tensor& x, const Tensor& ids, const Tensor& route_weights,
+                       const Tensor& out) = 0;
+
+  /// out[t] = index of the first non-finite value of row t, or -1 (i32 [rows, 1]).
+  virtual void find_non_finite(const Tensor& x, const Tensor& out) = 0;
+};
+
+}  // namespace qpn8

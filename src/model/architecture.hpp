@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/model_config.hpp"
+#include "model/model.hpp"
+#include "qpn8/contract.hpp"
+#include "route/plan.hpp"
+
+namespace qpn8 {
+
+/// Rows that one checkpoint tensor contributes to a projection.
+struct ProjectionPart {
+  std::string tensor;     ///< "model.layers.0.self_attn.q_proj.weight"
+  std::string bias;       ///< name of its bias, or empty
+  std::int64_t rows = 0;  ///< rows of the whole tensor
+};
+
+/// A projection as admission sees it (desc) and as the checkpoint stores it (parts, stacked by rows).
+struct Projection {
+  ProjectionDesc desc;
+  std::vector<ProjectionPart> parts;
+};
+
+/// What a model is loaded from.
+struct ModelSource {
+  const ModelConfig* config = nullptr;
+  const Checkpoint* checkpoint = nullptr;
+  const Plan* plan = nullptr;
+  std::span<const Projection> projections;
+  Backend* backend = nullptr;
+  std::int64_t max_rows = 0;  ///< most tokens a pass, and most rows of logits
+};
+
+/// One supported architecture: what it is made of, and how it is put on a backend.
+struct Architecture {
+  std::string_view model_type;
+  std::vector<Projection> (*projections)(const ModelConfig& config, const Topology& topology);
+  std::unique_ptr<Model> (*load)(const ModelSource& source);
+};
+
+/// The architecture of config.model_type; Error::unsupported names it and lists the known ones.
+const Architecture& find_architecture(const ModelConfig& config);
+
+/// The projections of a model, described for admission. Types and scales are those of the checkpoint's tensors; without
+/// a checkpoint (`plan --like`) those that the config announces. Errors name the tensor or the config's key.
+std::vector<Projection> describe_projections(const ModelConfig& config, const Topology& topology,
+                                             const Checkpoint* checkpoint);
+
+}  // namespace qpn8
