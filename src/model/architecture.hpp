@@ -19,7 +19,8 @@ namespace qpn8 {
 struct ProjectionPart {
   std::string tensor;     ///< "model.layers.0.self_attn.q_proj.weight"
   std::string bias;       ///< name of its bias, or empty
-  std::int64_t rows = 0;  ///< rows of the whole tensor
+  std::int64_t rows = 0;  ///< of the whole tensor
+  std::int64_t cols = 0;
 };
 
 /// A projection as admission sees it (desc) and as the checkpoint stores it (parts, stacked by rows).

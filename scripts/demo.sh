@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Sets up what is missing, builds, and compares the QPN8 route with the dense one on the bundled model.
+# scripts/demo.sh [ITEMS]: 64 of the 512 test problems if no number is given.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+items=${1:-64}
+scripts/setup.sh
+scripts/build.sh release qpn8
+rm -rf out/demo
+build/release/qpn8 ab --model models/wordmath-11m --dataset models/wordmath_test.jsonl \
+  --a qpn8=off --b qpn8=auto --limit "$items" --out out/demo
+echo "Everything that was measured: out/demo/result.json; item by item: out/demo/items.jsonl"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Sets up, builds, and runs every test: release, lint, sanitizers, fuzz targets for a short while. From a clean clone.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
+
+step "Set-up"
+scripts/setup.sh
+
+step "Build (release)"
+scripts/build.sh release
+
+step "Tests (release)"
+ctest --preset release
+
+step "Lint"
+scripts/lint.sh
+
+step "Build (address and undefined-behaviour sanitizers)"
+scripts/build.sh asan
+
+step "Tests (address and undefined-behaviour sanitizers)"
+ctest --preset asan
+
+step "Fuzz targets"
+scripts/build.sh fuzz
+scripts/fuzz.sh 20
+
+step "All passed"

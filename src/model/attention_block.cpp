@@ -1,0 +1,50 @@
+#include "model/attention_block.hpp"
+
+#include <cmath>
+
+namespace qpn8 {
+
+AttentionBlock::AttentionBlock(const WeightLoader& loader, Backend& backend, const std::string& prefix,
+                               std::int64_t layer, const AttentionOptions& options, std::int64_t window,
+                               std::int64_t max_rows)
+    : backend_(backend),
+      layer_(layer),
+      options_(options),
+      shape_{.heads = options.heads,
+             .kv_heads = options.kv_heads,
+             .head_dim = options.head_dim,
+             .scale = 1.0F / std::sqrt(static_cast<float>(options.head_dim)),
+             .window = window},
+      qkv_(loader.linear(prefix + "qkv_proj")),
+      o_(loader.linear(prefix + "o_proj")) {
+  if (options.qk_norm) {
+    q_norm_ = loader.row(prefix + "q_norm.weight", options.head_dim);
+    k_norm_ = loader.row(prefix + "k_norm.weight", options.head_dim);
+  }
+  projected_ = backend.allocate(backend.activation_type(), max_rows, qkv_->n());
+  attended_ = backend.allocate(backend.activation_type(), max_rows, options.heads * options.head_dim);
+}
+
+void AttentionBlock::forward(const Tensor& x, const Tensor& angles, const Batch& batch, KvCache& cache,
+                             const Tensor& out) {
+  const std::int64_t q_width = options_.heads * options_.head_dim;
+  const std::int64_t kv_width = options_.kv_heads * options_.head_dim;
+  const Tensor projected = projected_.tensor.row_range(0, x.rows);
+  const Tensor attended = attended_.tensor.row_range(0, x.rows);
+  const Tensor q = projected.col_range(0, q_width);
+  const Tensor k = projected.col_range(q_width, kv_width);
+  const Tensor v = projected.col_range(q_width + kv_width, kv_width);
+
+  backend_.linear(*qkv_, x, projected);
+  if (options_.qk_norm) {
+    backend_.head_rms_norm(q, q_norm_.tensor, options_.eps);
+    backend_.head_rms_norm(k, k_norm_.tensor, options_.eps);
+  }
+  backend_.rope(q, options_.head_dim, angles, RopePairing::halves);
+  backend_.rope(k, options_.head_dim, angles, RopePairing::halves);
+  backend_.append_kv(cache, layer_, k, v, batch);
+  backend_.attention(cache, layer_, q, batch, shape_, attended);
+  backend_.linear(*o_, attended, out);
+}
+
+}  // namespace qpn8

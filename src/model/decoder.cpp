@@ -1,0 +1,172 @@
+#include "model/decoder.hpp"
+
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "base/check.hpp"
+#include "model/attention_block.hpp"
+#include "model/mlp_block.hpp"
+#include "model/moe_block.hpp"
+#include "model/rope.hpp"
+#include "model/weights.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+namespace {
+
+class DecoderCache : public Cache {
+ public:
+  explicit DecoderCache(std::unique_ptr<KvCache> kv) : kv_(std::move(kv)) {}
+
+  /// Positions beyond the next token's are never read, so nothing has to be cleared.
+  void reset(int /*slot*/) override {}
+  std::int64_t bytes() const override { return kv_->bytes(); }
+  KvCache& kv() { return *kv_; }
+
+ private:
+  std::unique_ptr<KvCache> kv_;
+};
+
+/// One decoder layer: attention, then a dense or expert MLP, each behind its norm.
+struct DecoderLayer {
+  OwnedTensor attention_norm;
+  std::unique_ptr<AttentionBlock> attention;
+  OwnedTensor mlp_norm;
+  std::unique_ptr<FeedForward> mlp;
+};
+
+class Decoder : public Model {
+ public:
+  Decoder(const ModelSource& source, const DecoderSpec& spec)
+      : config_(*source.config), backend_(*source.backend), max_rows_(source.max_rows) {
+    const WeightLoader loader(source);
+    const RopeFrequencies rope = rope_frequencies(config_);
+    frequencies_ = loader.row(rope.frequencies);
+    rope_scale_ = rope.scale;
+    embedding_ = loader.table("model.embed_tokens.weight", config_.vocab_size, config_.hidden_size);
+    load_layers(loader, spec);
+    final_norm_ = loader.row("model.norm.weight", config_.hidden_size);
+    load_head(loader);
+    allocate_scratch();
+  }
+
+  std::int64_t vocab_size() const override { return config_.vocab_size; }
+
+  std::unique_ptr<Cache> make_cache(int slots, std::int64_t capacity, DType kv_dtype) override {
+    return std::make_unique<DecoderCache>(backend_.make_kv_cache({.layers = config_.layers,
+                                                                  .slots = slots,
+                                                                  .capacity = capacity,
+                                                                  .kv_heads = config_.kv_heads,
+                                                                  .head_dim = config_.head_dim,
+                                                                  .dtype = kv_dtype}));
+  }
+
+  void forward(const Batch& batch, Cache& cache, const Tensor& logit_rows, const Tensor& logits) override {
+    check(batch.rows >= 1 && batch.rows <= max_rows_ && logit_rows.rows <= max_rows_, "a batch fits the scratch");
+    KvCache& kv = static_cast<DecoderCache&>(cache).kv();
+    const Tensor hidden = hidden_.tensor.row_range(0, batch.rows);
+    const Tensor normed = normed_.tensor.row_range(0, batch.rows);
+    const Tensor delta = delta_.tensor.row_range(0, batch.rows);
+    const Tensor angles = angles_.tensor.row_range(0, batch.rows);
+    const auto eps = static_cast<float>(config_.rms_norm_eps);
+
+    backend_.embed(embedding_.tensor, batch.ids, hidden);
+    backend_.rope_angles(batch.positions, frequencies_.tensor, rope_scale_, angles);
+    backend_.rms_norm(hidden, layers_.front().attention_norm.tensor, eps, normed);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const DecoderLayer& layer = layers_[i];
+      layer.attention->forward(normed, angles, batch, kv, delta);
+      backend_.add_rms_norm(hidden, delta, layer.mlp_norm.tensor, eps, normed);
+      layer.mlp->forward(normed, delta);
+      const OwnedTensor& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
+      backend_.add_rms_norm(hidden, delta, next.tensor, eps, normed);
+      if (check_finite_) require_finite(hidden, "model.layers." + std::to_string(i));
+    }
+    const Tensor chosen = chosen_.tensor.row_range(0, logit_rows.rows);
+    backend_.gather_rows(normed, logit_rows, chosen);
+    backend_.linear(*head_, chosen, logits);
+    if (check_finite_) require_finite(logits, "lm_head");
+  }
+
+  std::int64_t weight_bytes_per_token() const override {
+    std::int64_t bytes = head_->bytes();
+    for (const DecoderLayer& layer : layers_) bytes += layer.attention->bytes() + layer.mlp->bytes_per_token();
+    return bytes;
+  }
+
+ private:
+  void load_layers(const WeightLoader& loader, const DecoderSpec& spec) {
+    const AttentionOptions attention = {.heads = config_.heads,
+                                        .kv_heads = config_.kv_heads,
+                                        .head_dim = config_.head_dim,
+                                        .qk_norm = spec.qk_norm,
+                                        .eps = static_cast<float>(config_.rms_norm_eps)};
+    for (std::int64_t i = 0; i < config_.layers; ++i) {
+      const std::string prefix = "model.layers." + std::to_string(i) + ".";
+      const DecoderSpec::Layer& layer_spec = spec.layers[static_cast<std::size_t>(i)];
+      DecoderLayer layer;
+      layer.attention_norm = loader.row(prefix + "input_layernorm.weight", config_.hidden_size);
+      layer.attention = std::make_unique<AttentionBlock>(loader, backend_, prefix + "self_attn.", i, attention,
+                                                         layer_spec.window, max_rows_);
+      layer.mlp_norm = loader.row(prefix + "post_attention_layernorm.weight", config_.hidden_size);
+      if (layer_spec.moe) {
+        layer.mlp = std::make_unique<MoeBlock>(loader, backend_, prefix + "mlp.", spec.moe, max_rows_);
+      } else {
+        layer.mlp = std::make_unique<MlpBlock>(loader, backend_, prefix + "mlp.", max_rows_);
+      }
+      layers_.push_back(std::move(layer));
+    }
+  }
+
+  void load_head(const WeightLoader& loader) {
+    const bool shared = config_.tie_word_embeddings && loader.planned("lm_head").route == Route::dense;
+    head_ = shared ? backend_.share_linear(embedding_.tensor) : loader.linear("lm_head");
+  }
+
+  void allocate_scratch() {
+    const DType type = backend_.activation_type();
+    hidden_ = backend_.allocate(type, max_rows_, config_.hidden_size);
+    normed_ = backend_.allocate(type, max_rows_, config_.hidden_size);
+    delta_ = backend_.allocate(type, max_rows_, config_.hidden_size);
+    chosen_ = backend_.allocate(type, max_rows_, config_.hidden_size);
+    angles_ = backend_.allocate(DType::f32, max_rows_, 2 * frequencies_.tensor.cols);
+    non_finite_ = backend_.allocate(DType::i32, max_rows_, 1);
+  }
+
+  void require_finite(const Tensor& values, const std::string& where) {
+    const Tensor found = non_finite_.tensor.row_range(0, values.rows);
+    backend_.find_non_finite(values, found);
+    std::vector<std::int32_t> first(static_cast<std::size_t>(values.rows));
+    backend_.read(found, std::as_writable_bytes(std::span(first)));
+    for (std::size_t row = 0; row < first.size(); ++row) {
+      if (first[row] < 0) continue;
+      throw Error(Error::check_failed, where + ": output " + std::to_string(first[row]) + " of row " +
+                                           std::to_string(row) + " is not finite");
+    }
+  }
+
+  const ModelConfig config_;
+  Backend& backend_;
+  std::int64_t max_rows_;
+  OwnedTensor embedding_;
+  OwnedTensor frequencies_;
+  float rope_scale_ = 1.0F;
+  std::vector<DecoderLayer> layers_;
+  OwnedTensor final_norm_;
+  std::unique_ptr<Linear> head_;
+  OwnedTensor hidden_;  // the residual stream
+  OwnedTensor normed_;  // input of the next block
+  OwnedTensor delta_;   // output of the last block
+  OwnedTensor chosen_;  // rows that get logits
+  OwnedTensor angles_;
+  OwnedTensor non_finite_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_decoder(const ModelSource& source, const DecoderSpec& spec) {
+  return std::make_unique<Decoder>(source, spec);
+}
+
+}  // namespace qpn8

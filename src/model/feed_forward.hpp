@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "backend/tensor.hpp"
+
+namespace qpn8 {
+
+/// The second half of a decoder layer: from normed rows to what is added to the residual stream.
+class FeedForward {
+ public:
+  FeedForward() = default;
+  virtual ~FeedForward() = default;
+  FeedForward(const FeedForward&) = delete;
+  FeedForward& operator=(const FeedForward&) = delete;
+
+  /// x and out [rows, hidden_size], rows at most the max_rows of construction.
+  virtual void forward(const Tensor& x, const Tensor& out) = 0;
+
+  /// Weight bytes that one token reads.
+  virtual std::int64_t bytes_per_token() const = 0;
+};
+
+}  // namespace qpn8

@@ -1,0 +1,27 @@
+#include "model/architectures.hpp"
+#include "model/decoder.hpp"
+
+namespace qpn8 {
+namespace {
+
+// Llama 2, 3 and the models published in its form: full attention, biases only where the config asks for them.
+DecoderSpec spec_of(const ModelConfig& config) {
+  DecoderSpec spec;
+  spec.qkv_bias = config.boolean_or("attention_bias", false);
+  spec.o_bias = spec.qkv_bias;
+  spec.mlp_bias = config.boolean_or("mlp_bias", false);
+  spec.layers.resize(static_cast<std::size_t>(config.layers));
+  return spec;
+}
+
+std::vector<Projection> projections(const ModelConfig& config, const Topology& topology) {
+  return decoder_projections(config, spec_of(config), topology);
+}
+
+std::unique_ptr<Model> load(const ModelSource& source) { return load_decoder(source, spec_of(*source.config)); }
+
+}  // namespace
+
+const Architecture kLlama = {.model_type = "llama", .projections = projections, .load = load};
+
+}  // namespace qpn8

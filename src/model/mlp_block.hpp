@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "model/feed_forward.hpp"
+#include "model/weights.hpp"
+
+namespace qpn8 {
+
+/// SwiGLU: down(silu(gate(x)) * up(x)), gate and up in one projection.
+class MlpBlock : public FeedForward {
+ public:
+  /// `prefix` ends in "mlp.".
+  MlpBlock(const WeightLoader& loader, Backend& backend, const std::string& prefix, std::int64_t max_rows)
+      : backend_(backend),
+        gate_up_(loader.linear(prefix + "gate_up_proj")),
+        down_(loader.linear(prefix + "down_proj")),
+        projected_(backend.allocate(backend.activation_type(), max_rows, gate_up_->n())),
+        gated_(backend.allocate(backend.activation_type(), max_rows, gate_up_->n() / 2)) {}
+
+  void forward(const Tensor& x, const Tensor& out) override {
+    const Tensor projected = projected_.tensor.row_range(0, x.rows);
+    const Tensor gated = gated_.tensor.row_range(0, x.rows);
+    backend_.linear(*gate_up_, x, projected);
+    backend_.swiglu(projected, gated);
+    backend_.linear(*down_, gated, out);
+  }
+
+  std::int64_t bytes_per_token() const override { return gate_up_->bytes() + down_->bytes(); }
+
+ private:
+  Backend& backend_;
+  std::unique_ptr<Linear> gate_up_;
+  std::unique_ptr<Linear> down_;
+  OwnedTensor projected_;
+  OwnedTensor gated_;
+};
+
+}  // namespace qpn8

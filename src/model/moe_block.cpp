@@ -1,0 +1,34 @@
+#include "model/moe_block.hpp"
+
+namespace qpn8 {
+
+MoeBlock::MoeBlock(const WeightLoader& loader, Backend& backend, const std::string& prefix, const DecoderSpec::Moe& moe,
+                   std::int64_t max_rows)
+    : backend_(backend),
+      moe_(moe),
+      router_(loader.linear(prefix + "gate")),
+      logits_(backend.allocate(DType::f32, max_rows, moe.experts)),
+      ids_(backend.allocate(DType::i32, max_rows, moe.experts_per_token)),
+      route_weights_(backend.allocate(DType::f32, max_rows, moe.experts_per_token)) {
+  for (std::int64_t expert = 0; expert < moe.experts; ++expert) {
+    const std::string one = prefix + "experts." + std::to_string(expert) + ".";
+    experts_.gate_up.push_back(loader.linear(one + "gate_up_proj"));
+    experts_.down.push_back(loader.linear(one + "down_proj"));
+  }
+}
+
+void MoeBlock::forward(const Tensor& x, const Tensor& out) {
+  const Tensor logits = logits_.tensor.row_range(0, x.rows);
+  const Tensor ids = ids_.tensor.row_range(0, x.rows);
+  const Tensor route_weights = route_weights_.tensor.row_range(0, x.rows);
+  backend_.linear(*router_, x, logits);
+  backend_.route_experts(logits, moe_.normalise, ids, route_weights);
+  backend_.experts(experts_, x, ids, route_weights, out);
+}
+
+std::int64_t MoeBlock::bytes_per_token() const {
+  const std::int64_t one = experts_.gate_up.front()->bytes() + experts_.down.front()->bytes();
+  return router_->bytes() + moe_.experts_per_token * one;
+}
+
+}  // namespace qpn8

@@ -1,0 +1,94 @@
+#include "model/weights.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/check.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+namespace {
+
+/// The block scales that go with an FP8 weight: "X.weight_scale_inv", or "X.scale" beside "X.weight".
+const CheckpointTensor* block_scales_of(const Checkpoint& checkpoint, const std::string& weight) {
+  const std::string suffix = ".weight";
+  if (checkpoint.contains(weight + "_scale_inv")) return &checkpoint.tensor(weight + "_scale_inv");
+  if (weight.ends_with(suffix)) {
+    const std::string scale = weight.substr(0, weight.size() - suffix.size()) + ".scale";
+    if (checkpoint.contains(scale)) return &checkpoint.tensor(scale);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Projection& WeightLoader::projection_named(const std::string& name) const {
+  const auto found = std::find_if(source_.projections.begin(), source_.projections.end(),
+                                  [&](const Projection& candidate) { return candidate.desc.name == name; });
+  check(found != source_.projections.end(), "a model loads only projections that it described");
+  return *found;
+}
+
+const PlannedProjection& WeightLoader::planned(const std::string& projection) const {
+  return source_.plan->find(projection);
+}
+
+std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) const {
+  const Projection& described = projection_named(projection);
+  LinearSource linear;
+  linear.plan = &planned(projection);
+  linear.checkpoint = source_.checkpoint;
+  for (const ProjectionPart& part : described.parts) {
+    const CheckpointTensor& weight = source_.checkpoint->tensor(part.tensor);
+    linear.parts.push_back({.weight = &weight,
+                            .block_scales = block_scales_of(*source_.checkpoint, part.tensor),
+                            .first_row = 0,
+                            .rows = weight.rows(),
+                            .first_col = 0,
+                            .cols = weight.cols()});
+  }
+  linear.bias = bias_of(described);
+  return source_.backend->load_linear(linear);
+}
+
+std::vector<float> WeightLoader::bias_of(const Projection& projection) const {
+  const bool any = std::any_of(projection.parts.begin(), projection.parts.end(),
+                               [](const ProjectionPart& part) { return !part.bias.empty(); });
+  std::vector<float> bias;
+  if (!any) return bias;
+  for (const ProjectionPart& part : projection.parts) {
+    if (part.bias.empty()) {
+      bias.insert(bias.end(), static_cast<std::size_t>(part.rows), 0.0F);
+      continue;
+    }
+    const std::array<std::int64_t, 1> shape = {part.rows};
+    const std::vector<float> values = source_.checkpoint->floats(source_.checkpoint->tensor(part.bias, shape));
+    bias.insert(bias.end(), values.begin(), values.end());
+  }
+  return bias;
+}
+
+OwnedTensor WeightLoader::row(const std::string& tensor, std::int64_t size) const {
+  const std::array<std::int64_t, 1> shape = {size};
+  const std::vector<float> values = source_.checkpoint->floats(source_.checkpoint->tensor(tensor, shape));
+  const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+  if (bad != values.end()) {
+    throw Error(Error::bad_value, tensor + ": value " + std::to_string(bad - values.begin()) +
+                                      " is not finite, expected a finite number");
+  }
+  return row(values);
+}
+
+OwnedTensor WeightLoader::row(std::span<const float> values) const {
+  OwnedTensor row = source_.backend->allocate(DType::f32, 1, static_cast<std::int64_t>(values.size()));
+  source_.backend->write(row.tensor, std::as_bytes(values));
+  return row;
+}
+
+OwnedTensor WeightLoader::table(const std::string& tensor, std::int64_t rows, std::int64_t cols) const {
+  const std::array<std::int64_t, 2> shape = {rows, cols};
+  return source_.backend->load_table(*source_.checkpoint, source_.checkpoint->tensor(tensor, shape));
+}
+
+}  // namespace qpn8
