@@ -1,0 +1,97 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/model_config.hpp"
+#include "model/architecture.hpp"
+#include "qpn8/error.hpp"
+#include "support/shared_data.hpp"
+
+namespace qpn8 {
+namespace {
+
+std::map<std::string, TensorDesc> described(const std::string& fixture, const Topology& topology = {}) {
+  const std::filesystem::path folder = test::data() / fixture;
+  const Checkpoint checkpoint(folder);
+  std::map<std::string, TensorDesc> result;
+  for (const Projection& projection : describe_projections(load_model_config(folder), topology, &checkpoint)) {
+    result[projection.desc.name] = projection.desc.tensor;
+  }
+  return result;
+}
+
+TEST(DecoderProjections, AttentionAndMlpAreFusedWithTheConfigsShapes) {
+  const auto projections = described("tiny-qwen3");
+  ASSERT_EQ(projections.size(), 4U * 4U + 1U);
+  const TensorDesc& qkv = projections.at("model.layers.0.self_attn.qkv_proj");
+  EXPECT_EQ(qkv.role, "self_attn.qkv_proj");
+  EXPECT_EQ(qkv.k, 256);
+  EXPECT_EQ(qkv.n, (8 + 2 * 4) * 32);
+  EXPECT_EQ(qkv.type, WeightType::f16);
+  EXPECT_EQ(projections.at("model.layers.3.mlp.gate_up_proj").n, 2 * 512);
+  EXPECT_EQ(projections.at("model.layers.3.mlp.down_proj").k, 512);
+  EXPECT_EQ(projections.at("lm_head").n, 512);
+}
+
+TEST(DecoderProjections, TypesAreTheCheckpoints) {
+  EXPECT_EQ(described("tiny-llama").at("model.layers.1.self_attn.o_proj").type, WeightType::bf16);
+}
+
+TEST(DecoderProjections, EveryExpertAndTheRouterAreListed) {
+  const auto projections = described("tiny-qwen3-moe");
+  EXPECT_EQ(projections.at("model.layers.1.mlp.gate").role, "mlp.router");
+  EXPECT_EQ(projections.at("model.layers.1.mlp.experts.7.gate_up_proj").n, 2 * 64);
+  EXPECT_EQ(projections.at("model.layers.1.mlp.experts.7.down_proj").k, 64);
+}
+
+TEST(DecoderProjections, ARankHoldsItsShare) {
+  const auto projections = described("tiny-qwen3", {.tp = 8});
+  const TensorDesc& qkv = projections.at("model.layers.0.self_attn.qkv_proj");
+  EXPECT_EQ(qkv.layer_tp, 8);
+  EXPECT_EQ(qkv.n, 32 + 2 * 32) << "one query head; a KV head of which there are only four is held twice";
+  EXPECT_EQ(projections.at("model.layers.0.mlp.down_proj").k, 512 / 8);
+  EXPECT_EQ(projections.at("lm_head").n, 512 / 8);
+}
+
+TEST(DecoderProjections, ASplitThatDoesNotDivideListsTheLegalOnes) {
+  try {
+    described("tiny-qwen3", {.tp = 3});
+    ADD_FAILURE() << "--tp 3 was accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "--tp 3: 8 attention heads cannot be split by 3; legal values: 1, 2, 4, 8");
+  }
+}
+
+TEST(DecoderProjections, AShapeThatDisagreesWithTheConfigNamesTheTensor) {
+  const std::filesystem::path folder = test::data() / "tiny-qwen3";
+  const Checkpoint checkpoint(folder);
+  ModelConfig config = load_model_config(folder);
+  config.intermediate_size = 1024;
+  try {
+    describe_projections(config, {}, &checkpoint);
+    ADD_FAILURE() << "a wrong intermediate_size was accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("model.layers.0.mlp.gate_proj.weight"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("1024"));
+  }
+}
+
+TEST(DecoderProjections, AnUnknownArchitectureIsNamed) {
+  ModelConfig config;
+  config.file = "config.json";
+  config.model_type = "mamba";
+  try {
+    find_architecture(config);
+    ADD_FAILURE() << "mamba was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::unsupported);
+    EXPECT_STREQ(error.what(),
+                 "config.json: model_type \"mamba\" is not supported; known: llama, qwen2, qwen3, qwen3_moe");
+  }
+}
+
+}  // namespace
+}  // namespace qpn8
