@@ -22,8 +22,8 @@ struct Shape {
 };
 
 // Edges of strips, panels and blocks of k, alone and together.
-constexpr Shape kShapes[] = {{9, 1, 1},    {9, 32, 16},   {13, 33, 257},  {12, 31, 3},
-                             {25, 70, 64}, {40, 5, 1025}, {64, 160, 300}, {31, 129, 512}};
+constexpr Shape kShapes[] = {{9, 1, 1},    {9, 32, 16},   {13, 33, 257}, {12, 31, 3},
+                             {25, 70, 64}, {20, 5, 1025}, {40, 160, 60}, {13, 129, 512}};
 
 template <class Weight>
 Matrix<float> run(const Weight& weight, MatrixView<const float> x, Workspace& workspace, ThreadTeam& team) {
@@ -67,7 +67,7 @@ TEST_P(Gemm, EveryNumberOfRowsAgreesWithTheReference) {
 
 TEST_P(Gemm, PackedWeightsAgreeWithTheReference) {
   for (const ScaleKind kind : {ScaleKind::channel, ScaleKind::block}) {
-    for (const Shape& shape : {Shape{9, 32, 16}, Shape{13, 160, 272}, Shape{30, 288, 528}}) {
+    for (const Shape& shape : {Shape{9, 32, 16}, Shape{13, 160, 272}, Shape{14, 96, 528}}) {
       const PackedWeight weight = random_packed(shape.n, shape.k, kind, random_, team_);
       const Matrix<float> x = gaussian(shape.m, shape.k, random_);
       Matrix<double> expected(shape.m, shape.n);

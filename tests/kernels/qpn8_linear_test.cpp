@@ -33,10 +33,10 @@ std::vector<Case> cases() {
   std::vector<Case> result;
   for (const ScaleKind kind : {ScaleKind::channel, ScaleKind::block}) {
     result.push_back({32, 16, kind, {1, 1, false}});
-    result.push_back({32 * 7, 320, kind, {1, 1, false}});
-    result.push_back({32 * 7, 320, kind, {4, 2, true}});
-    result.push_back({32 * 5, 400, kind, {5, 4, false}});
-    result.push_back({32 * 2, 528, kind, {33, 1, true}});
+    result.push_back({32 * 5, 144, kind, {1, 1, false}});
+    result.push_back({32 * 5, 160, kind, {2, 2, true}});
+    result.push_back({32 * 3, 240, kind, {5, 4, false}});
+    result.push_back({32, 272, kind, {17, 1, true}});
   }
   return result;
 }

@@ -1,6 +1,8 @@
 #include "kernels/cpu/qpn8_linear.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -210,37 +212,27 @@ void RunRows(const PackedJob& job, std::int64_t begin, std::int64_t end) {
   for (; vector < last; vector += kNarrow) Strip<kRows, kChains, kNarrow>(job, vector).Run();
 }
 
-template <int kRows>
-void RunChains(const PackedJob& job, std::int64_t begin, std::int64_t end) {
-  switch (job.schedule.accumulator_chains) {
-    case 1:
-      return RunRows<kRows, 1>(job, begin, end);
-    case 2:
-      return RunRows<kRows, 2>(job, begin, end);
-    default:
-      return RunRows<kRows, 4>(job, begin, end);
-  }
+using TilesKernel = void (*)(const PackedJob&, std::int64_t, std::int64_t);
+
+// Plain C++ gains nothing from rows that share a decode, and would be most of the time to compile this file.
+constexpr int kRowsAtOnce = HWY_TARGET == HWY_BASELINE_SCALAR ? 1 : kMaxPackedRows;
+
+template <int kChains, int... kRows>
+constexpr std::array<TilesKernel, sizeof...(kRows)> KernelsByRows(std::integer_sequence<int, kRows...>) {
+  return {&RunRows<kRows + 1, kChains>...};
 }
 
 /// The tiles [begin, end) of a product.
 void RunTiles(const PackedJob& job, std::int64_t begin, std::int64_t end) {
-  switch (job.x.rows) {
-    case 1:
-      return RunChains<1>(job, begin, end);
-    case 2:
-      return RunChains<2>(job, begin, end);
-    case 3:
-      return RunChains<3>(job, begin, end);
-    case 4:
-      return RunChains<4>(job, begin, end);
-    case 5:
-      return RunChains<5>(job, begin, end);
-    case 6:
-      return RunChains<6>(job, begin, end);
-    case 7:
-      return RunChains<7>(job, begin, end);
-    default:
-      return RunChains<8>(job, begin, end);
+  constexpr auto kRows = std::make_integer_sequence<int, kRowsAtOnce>();
+  static constexpr std::array kKernels = {KernelsByRows<1>(kRows), KernelsByRows<2>(kRows), KernelsByRows<4>(kRows)};
+  const auto& by_rows = kKernels[static_cast<std::size_t>(job.schedule.accumulator_chains / 2)];
+  for (std::int64_t first = 0; first < job.x.rows; first += kRowsAtOnce) {
+    PackedJob part = job;
+    const std::int64_t rows = std::min<std::int64_t>(kRowsAtOnce, job.x.rows - first);
+    part.x = job.x.row_range(first, rows);
+    part.y = job.y.row_range(first, rows);
+    by_rows[static_cast<std::size_t>(rows - 1)](part, begin, end);
   }
 }
 
