@@ -71,18 +71,18 @@ class NodeRecorder : public nlohmann::json::json_sax_t {
     return true;
   }
 
-  bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception&) override {
-    fail_at(file_, line(),
-            token.empty() || token == "<U+0000>" ? "not JSON: the text ends too early"
-                                                 : fmt::format("not JSON near '{}'", shortened(token)));
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
+    fail_at(file_, line(), "not JSON: " + without_position(error.what()));
   }
 
   JsonNode take_root() { return std::move(root_); }
 
  private:
-  static std::string shortened(const std::string& token) {
-    constexpr std::size_t most = 40;
-    return token.size() <= most ? token : token.substr(0, most) + "...";
+  // The parser's message begins with its own idea of the position and may quote the text, at any length.
+  static std::string without_position(std::string_view message) {
+    message = message.substr(0, message.find("; last read"));
+    const std::size_t begin = message.find("syntax error");
+    return std::string(begin == std::string_view::npos ? message : message.substr(begin));
   }
 
   // The line of the last character read: a number ends with the character after it, which may be a line break.
@@ -147,8 +147,10 @@ std::string describe(const JsonNode& node) {
   return value.size() <= most ? value : value.substr(0, most) + "...";
 }
 
-std::string joined(std::initializer_list<std::string_view> names) {
-  return fmt::format("{}", fmt::join(names.begin(), names.end(), ", "));
+std::string joined(std::initializer_list<std::string_view> names, std::initializer_list<std::string_view> more = {}) {
+  std::vector<std::string_view> all(names);
+  all.insert(all.end(), more);
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 }  // namespace
@@ -193,8 +195,7 @@ void JsonReader::expect_object(const JsonNode& node, std::string_view what,
   };
   for (const JsonNode& child : node.children) {
     if (lists(required, child.key) || lists(optional, child.key)) continue;
-    fail(child, fmt::format("unknown key \"{}\"; {} has {}{}{}", child.key, what, joined(required),
-                            optional.size() == 0 ? "" : ", ", joined(optional)));
+    fail(child, fmt::format("unknown key \"{}\"; {} has {}", child.key, what, joined(required, optional)));
   }
   for (const std::string_view key : required) {
     if (find_member(node, key) == nullptr) fail(node, fmt::format("{} lacks \"{}\"", what, key));
