@@ -37,7 +37,7 @@ std::vector<Contract> load_contracts(std::span<const std::string> files) {
     Contract contract = parse_contract(text, file);
     const auto [owner, fresh] = owners.emplace(contract.name, file);
     if (!fresh) {
-      throw Error(Error::bad_file, fmt::format("{}: \"name\" is \"{}\", which is that of {}; it must be one of its own",
+      throw Error(Error::bad_file, fmt::format(R"({}: "name" is "{}", which is that of {}; it must be one of its own)",
                                                file, contract.name, owner->second));
     }
     contracts.push_back(std::move(contract));

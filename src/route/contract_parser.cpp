@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "qpn8/contract.hpp"
@@ -16,6 +17,7 @@
 namespace qpn8 {
 namespace {
 
+constexpr LocatedJsonLimits kLimits = {.bytes = std::size_t{1} << 20, .depth = 8};
 constexpr std::int64_t kLargestSize = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostRanks = 1024;
 constexpr std::int64_t kLeastWorkspace = std::int64_t{1} << 20;
@@ -23,8 +25,8 @@ constexpr std::int64_t kMostWorkspace = std::int64_t{1} << 34;
 
 // A number, or "any": an absent key is an error, so that a forgotten one never widens a contract.
 std::optional<std::int64_t> integer_or_any(const JsonReader& reader, const JsonNode& node, std::int64_t most) {
-  if (node.scalar.is_string()) {
-    if (node.scalar.get_ref<const std::string&>() == "any") return std::nullopt;
+  if (const auto* word = std::get_if<std::string>(&node.scalar)) {
+    if (*word == "any") return std::nullopt;
     reader.fail_value(node, fmt::format("an integer from 1 to {} or \"any\"", most));
   }
   return reader.integer(node, 1, most);
@@ -150,7 +152,7 @@ AdmittedRow read_row(const JsonReader& reader, const JsonNode& node, const Contr
   }
   check_multiple(reader, member(node, "k"), row.k, kKGroup);
   if (const JsonNode* padded = find_member(node, "padded_n")) {
-    if (!row.n) reader.fail(*padded, "\"padded_n\" needs an \"n\" that is a number");
+    if (!row.n) reader.fail(*padded, R"("padded_n" needs an "n" that is a number)");
     row.padded_n = reader.integer(*padded, *row.n, kLargestSize);
     check_multiple(reader, *padded, row.padded_n, kTileColumns);
   } else {
@@ -219,14 +221,14 @@ void read_evidence(const JsonReader& reader, const JsonNode& node, Contract& con
   reader.expect_object(node, "evidence", {}, {"file", "note"});
   if (const JsonNode* file = find_member(node, "file")) contract.evidence.file = reader.text(*file);
   if (const JsonNode* note = find_member(node, "note")) contract.evidence.note = reader.text(*note);
-  if (node.children.empty()) reader.fail(node, "\"evidence\" has neither a \"file\" nor a \"note\"");
+  if (node.children.empty()) reader.fail(node, R"("evidence" has neither a "file" nor a "note")");
 }
 
 }  // namespace
 
 Contract parse_contract(std::string_view text, const std::string& file_name) {
   const JsonReader reader(file_name);
-  const JsonNode root = parse_located_json(text, file_name, JsonLimits{});
+  const JsonNode root = parse_located_json(text, file_name, kLimits);
   reader.expect_object(root, "a contract",
                        {"name", "hardware", "topology", "weights", "rows", "excluded", "default", "evidence"},
                        {"workspace_bytes"});

@@ -16,6 +16,7 @@ constexpr std::array<int, 13> kComputeCapabilities = {70, 72, 75, 80, 86, 87, 89
 
 std::vector<Hardware> known_hardware() {
   std::vector<Hardware> known;
+  known.reserve(kCpuIsas.size() + kComputeCapabilities.size());
   for (const std::string_view isa : kCpuIsas) known.push_back({HardwareKind::cpu, std::string(isa), 0});
   for (const int capability : kComputeCapabilities) known.push_back({HardwareKind::cuda, "", capability});
   return known;

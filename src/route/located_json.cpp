@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/check.hpp"
@@ -56,7 +56,11 @@ class NodeRecorder : public nlohmann::json::json_sax_t {
   bool null() override { return add_scalar(nullptr); }
   bool boolean(bool value) override { return add_scalar(value); }
   bool number_integer(number_integer_t value) override { return add_scalar(value); }
-  bool number_unsigned(number_unsigned_t value) override { return add_scalar(value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    constexpr auto most = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
+    if (value > most) return add_scalar(static_cast<double>(value));
+    return add_scalar(static_cast<std::int64_t>(value));
+  }
   bool number_float(number_float_t value, const string_t&) override { return add_scalar(value); }
   bool string(string_t& value) override { return add_scalar(std::move(value)); }
   bool binary(binary_t&) override { return false; }
@@ -111,7 +115,7 @@ class NodeRecorder : public nlohmann::json::json_sax_t {
     return true;
   }
 
-  bool add_scalar(nlohmann::json value) {
+  bool add_scalar(JsonNode::Scalar value) {
     JsonNode node = new_node(JsonNode::Kind::scalar);
     node.scalar = std::move(value);
     return add(std::move(node));
@@ -143,7 +147,7 @@ std::string describe(const JsonNode& node) {
   if (node.kind == JsonNode::Kind::object) return "an object";
   if (node.kind == JsonNode::Kind::array) return "an array";
   constexpr std::size_t most = 60;
-  const std::string value = node.scalar.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string value = std::visit([](const auto& scalar) { return nlohmann::json(scalar).dump(); }, node.scalar);
   return value.size() <= most ? value : value.substr(0, most) + "...";
 }
 
@@ -155,7 +159,7 @@ std::string joined(std::initializer_list<std::string_view> names, std::initializ
 
 }  // namespace
 
-JsonNode parse_located_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
+JsonNode parse_located_json(std::string_view text, const std::string& file, const LocatedJsonLimits& limits) {
   if (text.size() > limits.bytes) {
     fail_at(file, 1, fmt::format("{} bytes, at most {} are read", text.size(), limits.bytes));
   }
@@ -208,31 +212,28 @@ const std::vector<JsonNode>& JsonReader::elements(const JsonNode& node) const {
 }
 
 const std::string& JsonReader::text(const JsonNode& node) const {
-  const auto* value = node.scalar.get_ptr<const std::string*>();
+  const auto* value = std::get_if<std::string>(&node.scalar);
   if (value == nullptr || value->empty()) fail_value(node, "a text that is not empty");
   return *value;
 }
 
 bool JsonReader::boolean(const JsonNode& node) const {
-  if (!node.scalar.is_boolean()) fail_value(node, "true or false");
-  return node.scalar.get<bool>();
+  const auto* value = std::get_if<bool>(&node.scalar);
+  if (value == nullptr) fail_value(node, "true or false");
+  return *value;
 }
 
 std::int64_t JsonReader::integer(const JsonNode& node, std::int64_t least, std::int64_t most) const {
-  const bool too_large = node.scalar.is_number_unsigned() &&
-                         node.scalar.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-  const std::optional<std::int64_t> value =
-      node.scalar.is_number_integer() && !too_large ? std::optional(node.scalar.get<std::int64_t>()) : std::nullopt;
-  if (!value || *value < least || *value > most) {
+  const auto* value = std::get_if<std::int64_t>(&node.scalar);
+  if (value == nullptr || *value < least || *value > most) {
     fail_value(node, fmt::format("an integer from {} to {}", least, most));
   }
   return *value;
 }
 
 std::size_t JsonReader::choice(const JsonNode& node, std::initializer_list<std::string_view> names) const {
-  const auto* value = node.scalar.get_ptr<const std::string*>();
-  const auto* const found =
-      value == nullptr ? names.end() : std::find(names.begin(), names.end(), std::string_view(*value));
+  const auto* value = std::get_if<std::string>(&node.scalar);
+  const auto* const found = value == nullptr ? names.end() : std::find(names.begin(), names.end(), *value);
   if (found == names.end()) fail_value(node, fmt::format("one of {}", joined(names)));
   return static_cast<std::size_t>(found - names.begin());
 }

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace qpn8 {
@@ -13,23 +13,25 @@ namespace qpn8 {
 /// A JSON value that knows its key and its line, so that what is wrong with it can be said where it stands.
 struct JsonNode {
   enum class Kind : std::uint8_t { scalar, array, object };
+  /// An integer beyond 64 bits is a double, as in other readers of JSON.
+  using Scalar = std::variant<std::nullptr_t, bool, std::int64_t, double, std::string>;
 
   std::string key;  ///< empty for the elements of an array and for the whole text
   int line = 1;     ///< of the key, or of the value's first character where there is none; strings do not span lines
   Kind kind = Kind::scalar;
-  nlohmann::json scalar;           ///< null, boolean, number or string
+  Scalar scalar;
   std::vector<JsonNode> children;  ///< elements of an array, members of an object in the file's order
 };
 
 /// Bounds on a text that somebody else wrote.
-struct JsonLimits {
-  std::size_t bytes = std::size_t{1} << 20;
-  std::size_t depth = 8;
+struct LocatedJsonLimits {
+  std::size_t bytes = 0;
+  std::size_t depth = 0;  ///< of arrays and objects in each other
 };
 
 /// Reads JSON (RFC 8259, UTF-8, no comments). A syntax error, a key given twice in one object, and a text beyond the
 /// limits are Error::bad_file "FILE:LINE: ...".
-JsonNode parse_located_json(std::string_view text, const std::string& file, const JsonLimits& limits);
+JsonNode parse_located_json(std::string_view text, const std::string& file, const LocatedJsonLimits& limits);
 
 /// Typed access to one file's nodes; each fault is Error::bad_file "FILE:LINE: ..." that names the key.
 class JsonReader {

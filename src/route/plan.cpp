@@ -86,9 +86,12 @@ void refuse_unforeseen(const std::vector<PlannedProjection>& projections, const 
 
 }  // namespace
 
-Plan::Plan(const Hardware& hardware, const Topology& topology, std::vector<ContractStatus> contracts,
+Plan::Plan(Hardware hardware, const Topology& topology, std::vector<ContractStatus> contracts,
            std::vector<PlannedProjection> projections)
-    : hardware_(hardware), topology_(topology), contracts_(std::move(contracts)), projections_(std::move(projections)) {
+    : hardware_(std::move(hardware)),
+      topology_(topology),
+      contracts_(std::move(contracts)),
+      projections_(std::move(projections)) {
   for (std::size_t i = 0; i < projections_.size(); ++i) {
     check(by_name_.emplace(projections_[i].name, i).second, "projections have names of their own");
   }

@@ -46,7 +46,7 @@ struct ContractStatus {
 /// The routes of all projections of a model on one rank. Nothing of it depends on which model that is.
 class Plan {
  public:
-  Plan(const Hardware& hardware, const Topology& topology, std::vector<ContractStatus> contracts,
+  Plan(Hardware hardware, const Topology& topology, std::vector<ContractStatus> contracts,
        std::vector<PlannedProjection> projections);
 
   const Hardware& hardware() const { return hardware_; }

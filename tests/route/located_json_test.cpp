@@ -12,7 +12,7 @@
 namespace qpn8 {
 namespace {
 
-constexpr JsonLimits kLimits{200, 3};
+constexpr LocatedJsonLimits kLimits{200, 3};
 
 std::string fault_of(const std::string& text) {
   return test::message_of([&] { parse_located_json(text, "f.json", kLimits); });
