@@ -33,7 +33,6 @@ class TrackingIterator {
     return *this;
   }
   friend bool operator==(const TrackingIterator& a, const TrackingIterator& b) { return a.at_ == b.at_; }
-  friend bool operator!=(const TrackingIterator& a, const TrackingIterator& b) { return a.at_ != b.at_; }
 
  private:
   const char* at_;
@@ -139,6 +138,10 @@ json parse_json(std::string_view text, const std::string& name, const JsonLimits
   if (text.size() > limits.bytes) {
     throw Error(Error::bad_file,
                 fmt::format("{}: is {} bytes long, expected at most {}", name, text.size(), limits.bytes));
+  }
+  // The parser takes a NUL for the end of its input, and would not see what stands behind it.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    fail_at(name, text.substr(0, nul + 1), "a NUL byte, which JSON text cannot hold");
   }
   const char* reached = text.data();
   Builder builder(limits);

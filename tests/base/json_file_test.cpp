@@ -39,6 +39,11 @@ INSTANTIATE_TEST_SUITE_P(
                     BadJson{"[1e999]", "f.json:1:7: number overflow parsing '1e999'"},
                     BadJson{"// no comments\n1", "f.json:1:1: invalid literal"}));
 
+TEST(JsonFile, RefusesANulWhereverItStands) {
+  EXPECT_EQ(error_of([] { parse_json(std::string_view("{}\n\0x", 5), "f"); }),
+            "f:2:1: a NUL byte, which JSON text cannot hold");
+}
+
 TEST(JsonFile, RefusesWhatIsNotUtf8) {
   EXPECT_EQ(error_of([] { parse_json("[\"\xff\"]", "f"); }), "f:1:3: invalid string: ill-formed UTF-8 byte");
 }
