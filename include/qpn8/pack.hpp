@@ -27,8 +27,10 @@ class Buffer;
 /// An E4M3 weight of n output channels and k inputs (y = x W^T, W [n, k]) in the order in which the CPU kernels read
 /// it.
 ///
-/// Layout: tile t holds channels [32 t, 32 t + 32) for all k; within a tile, for every pair of k (2 p, 2 p + 1) the 64
-/// bytes code(channel c, 2 p), code(channel c, 2 p + 1) for c = 0..31. n is a multiple of 32 and k of 16.
+/// Layout: tile t holds channels [32 t, 32 t + 32) for all k; within a tile, for every quad of k (4 q .. 4 q + 3) the
+/// 128 bytes code(channel c, 4 q), .., code(channel c, 4 q + 3) for c = 0..31: a 32-bit lane of a vector belongs to one
+/// channel, and shifting it brings each of its four codes to the top of the lane, where an FP32 number has its sign and
+/// exponent. n is a multiple of 32 and k of 16.
 struct PackedWeight {
   std::int64_t n = 0;
   std::int64_t k = 0;
@@ -36,6 +38,10 @@ struct PackedWeight {
   std::shared_ptr<const Buffer> codes;  ///< n * k bytes
   /// channel: n scales. block: ceil(n / 128) rows of ceil(k / 128) scales. Without the factor 2^8 of the decode.
   std::vector<float> scales;
+  /// For every tile and group of 16 k a byte, [n / 32, k / 16]: bit q is set if quad q of the group holds a code of
+  /// magnitude below 8 (zero or subnormal). Those are not of the form (1 + m/8) 2^e and need a longer decode; they are
+  /// rare (1 in 10^4 for Gaussian weights), so kernels take the short one where the bit is clear. Both are exact.
+  std::vector<std::uint8_t> small_codes;
 
   std::span<const std::uint8_t> code_bytes() const;
   /// Bytes a product has to read.

@@ -9,6 +9,8 @@ namespace qpn8 {
 
 /// Quantises one output channel (row of a weight) to E4M3 codes and returns its scale: amax / 448 in FP32, or 1 for an
 /// all-zero row. codes[i] = encode_e4m3(weight[i] / scale), rounded to nearest even.
+/// The scale is never below 2^-126, the least normal FP32 number: amax / 448 would lose its precision or vanish there
+/// (amax < 5.3e-36), whereas the codes then only get coarser.
 ///
 /// weight and codes have the same length. A value that is not finite is Error::bad_value naming its index; the caller
 /// adds the tensor and the row.

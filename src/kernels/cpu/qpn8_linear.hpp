@@ -1,0 +1,21 @@
+#pragma once
+
+#include "qpn8/matrix.hpp"
+#include "qpn8/pack.hpp"
+#include "qpn8/schedule.hpp"
+#include "qpn8/thread_team.hpp"
+
+namespace qpn8::cpu {
+
+/// The packed product y = x W^T for 1 to kMaxPackedRows rows; multiply() of the public library calls it.
+///
+/// Row i of an m-row call equals the 1-row call bit for bit; bits depend on the schedule and the instruction set, not
+/// on the number of threads, which share the tiles. No memory is allocated. Shapes and schedule are the caller's to
+/// check: see check_schedule().
+void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
+                 ThreadTeam& team);
+
+/// Error::unsupported_shape unless `schedule` divides k and its chains are 1, 2 or 4.
+void check_schedule(const Schedule& schedule, std::int64_t k);
+
+}  // namespace qpn8::cpu
