@@ -201,8 +201,8 @@ class AttentionCall {
       const float* first = q_.row(task.block.first_row + row).data() + task.kv_head * group_ * layer_.head_dim;
       for (std::int64_t g = 0; g < group_; ++g) vectors[count++] = first + g * layer_.head_dim;
     }
-    return {{vectors, count},   group_, task.block.slot, task.kv_head, task.block.first_position, rule_.scale,
-            rule_.window};
+    return {{vectors, count},          group_,      task.block.slot, task.kv_head,
+            task.block.first_position, rule_.scale, rule_.window};
   }
 
   void write(const Task& task, const PartialSoftmax& state) {
@@ -260,7 +260,8 @@ void attention_reference(const KvLayer& layer, MatrixView<const float> q, const 
       std::vector<double> weights;
       for (std::int64_t p = first; p <= position; ++p) {
         double score = 0;
-        for (std::int64_t i = 0; i < layer.head_dim; ++i) score += query[i] * double{key_at(layer, slot, kv_head, p, i)};
+        for (std::int64_t i = 0; i < layer.head_dim; ++i)
+          score += query[i] * double{key_at(layer, slot, kv_head, p, i)};
         weights.push_back(score * rule.scale);
       }
       const double largest = *std::max_element(weights.begin(), weights.end());

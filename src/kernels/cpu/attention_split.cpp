@@ -189,7 +189,8 @@ void attend_split_typed(const KvLayer& layer, const QueryTile& tile, std::int64_
 
   const std::int64_t padded = layer.padded_head_dim();
   std::fill(out.sums, out.sums + static_cast<std::int64_t>(tile.vectors.size()) * padded, 0.0F);
-  const T* values = reinterpret_cast<const T*>(layer.values) + layer.value_offset(tile.slot, tile.kv_head, base + first);
+  const T* values =
+      reinterpret_cast<const T*>(layer.values) + layer.value_offset(tile.slot, tile.kv_head, base + first);
   weigh_values(tile.vectors.size(), scores + first, values, padded, last - first, out.sums);
 }
 

@@ -55,8 +55,7 @@ void attend_split(const KvLayer& layer, const QueryTile& tile, std::int64_t spli
 void clear(const PartialSoftmax& state, std::int64_t vectors, std::int64_t padded_head_dim);
 
 /// Adds a part's positions to the state's.
-void merge(const PartialSoftmax& part, std::int64_t vectors, std::int64_t padded_head_dim,
-           const PartialSoftmax& state);
+void merge(const PartialSoftmax& part, std::int64_t vectors, std::int64_t padded_head_dim, const PartialSoftmax& state);
 
 /// out = the state's sums / total of one vector.
 void finish(const PartialSoftmax& state, std::int64_t vector, std::int64_t head_dim, std::int64_t padded_head_dim,

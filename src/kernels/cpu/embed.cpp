@@ -66,8 +66,7 @@ float value_at(const EmbeddingTable& table, std::int64_t index) {
 void embed_reference(const EmbeddingTable& table, std::span<const std::int32_t> ids, MatrixView<float> out) {
   for (std::int64_t t = 0; t < out.rows; ++t) {
     for (std::int64_t i = 0; i < out.cols; ++i) {
-      out.row(t)[static_cast<std::size_t>(i)] =
-          value_at(table, ids[static_cast<std::size_t>(t)] * table.stride + i);
+      out.row(t)[static_cast<std::size_t>(i)] = value_at(table, ids[static_cast<std::size_t>(t)] * table.stride + i);
     }
   }
 }

@@ -53,8 +53,7 @@ float key_at(const KvLayer& layer, std::int64_t slot, std::int64_t kv_head, std:
   return element(layer, layer.keys, layer.key_offset(slot, kv_head, position) + dim * kKeyPanel);
 }
 
-float value_at(const KvLayer& layer, std::int64_t slot, std::int64_t kv_head, std::int64_t position,
-               std::int64_t dim) {
+float value_at(const KvLayer& layer, std::int64_t slot, std::int64_t kv_head, std::int64_t position, std::int64_t dim) {
   return element(layer, layer.values, layer.value_offset(slot, kv_head, position) + dim);
 }
 

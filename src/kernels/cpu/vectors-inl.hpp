@@ -36,8 +36,8 @@ HWY_INLINE hn::Vec<D> load_floats(D d, const float* from) {
 
 template <class D>
 HWY_INLINE hn::Vec<D> load_floats(D d, const Half* from) {
-#if HWY_TARGET == HWY_EMU128
-  // The emulated conversion does not know infinities and NaN.
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  // Highway's conversion in plain C++ does not know infinities and NaN.
   HWY_ALIGN float lanes[hn::MaxLanes(D())];
   for (std::size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(from[i]);
   return hn::Load(d, lanes);
@@ -51,7 +51,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> load_floats(D d, const BFloat16* from) {
   const hn::Rebind<std::uint16_t, D> d16;
   const hn::Rebind<std::uint32_t, D> d32;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(from)))));
+  return hn::BitCast(
+      d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(from)))));
 }
 
 /// e^x for x <= 0, within 2 ulp of the exact value down to the smallest normal result, 0 below -104; NaN stays NaN.
