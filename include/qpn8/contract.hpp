@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -29,7 +29,7 @@ struct Hardware {
 /// "cpu-avx512", "sm70"
 std::string to_string(const Hardware& hardware);
 
-/// The inverse of to_string; Error::bad_argument lists the known names.
+/// The inverse of to_string; Error::bad_argument lists the known names. What this build can run is not asked.
 Hardware parse_hardware(const std::string& name);
 
 /// How the model is spread and how many sequences it serves.
@@ -61,50 +61,63 @@ struct TensorDesc {
   friend bool operator==(const TensorDesc&, const TensorDesc&) = default;
 };
 
+std::string to_string(WeightType type);             ///< "f8_e4m3"
+std::string to_string(FusedActivation activation);  ///< "silu"
+
 /// A row that a contract admits, with the schedule that was measured for it. An absent number means "any legal value".
 struct AdmittedRow {
-  std::string role;  ///< exact, or "*" for every role that is not excluded
+  std::string role;  ///< a `*` in it stands for any run of characters: "*" is every role that is not excluded
   std::optional<int> layer_tp;
   std::optional<std::int64_t> k;
   std::optional<std::int64_t> n;
-  std::optional<std::int64_t> groups;
+  std::optional<std::int64_t> groups = 1;
   std::optional<std::int64_t> padded_n;  ///< the weight is padded with zero channels up to here and sliced back
+  FusedActivation activation = FusedActivation::none;
   Schedule schedule;
 };
 
+/// What a contract keeps off QPN8 on purpose. It wins over every row.
 struct ExcludedRole {
-  std::string role;  ///< exact
+  std::string role;                           ///< as in AdmittedRow
+  std::optional<FusedActivation> activation;  ///< absent: with any
   std::string reason;
+};
+
+/// What justifies a contract's default: at least one of the two.
+struct Evidence {
+  std::string file;  ///< path in the repository, or empty
+  std::string note;  ///< where the numbers come from, or that there are none yet
 };
 
 /// A contract as read from `contracts/NAME.json`; docs/contracts.md describes the file.
 struct Contract {
-  std::string name;
+  std::string name;                ///< lower-case letters, digits and single dashes
   std::vector<Hardware> hardware;  ///< holds on any of these; compute_capability_at_least widens it
   std::optional<int> compute_capability_at_least;
   std::optional<int> tp;  ///< absent: any
   std::optional<int> pp;
-  int max_sequences = 1;
+  int max_sequences = 1;     ///< holds for as many and for fewer
   bool speculation = false;  ///< whether it also holds with speculation on
   std::vector<WeightType> types;
   std::vector<ScaleKind> scales;
-  std::vector<AdmittedRow> rows;
+  std::vector<AdmittedRow> rows;  ///< the first row that fits and whose schedule divides k wins
   std::vector<ExcludedRole> excluded;
   std::int64_t workspace_bytes = std::int64_t{16} << 20;
   bool default_on = true;
-  std::string evidence;  ///< path in the repository of what justifies the default
+  Evidence evidence;
 };
 
 /// Reads one contract. Anything wrong is Error::bad_file "FILE:LINE: ..." with the line of the offending key.
-Contract parse_contract(const std::string& text, const std::string& file_name);
+Contract parse_contract(std::string_view text, const std::string& file_name);
 
 /// The contracts compiled into the library.
 const std::vector<Contract>& shipped_contracts();
 
-/// Why this projection is not on QPN8, shown by `qpn8 plan` as it is.
+/// Why this projection is not on QPN8.
 struct Refusal {
-  std::string reason;
-  bool foreseen = false;  ///< the contract itself names the role as excluded
+  std::string reason;     ///< shown by `qpn8 plan` as it is
+  bool foreseen = false;  ///< a contract that holds here names the role as excluded
+  std::string contract;   ///< whose refusal it is: the contract that came closest; empty if none is for this hardware
 };
 
 struct Admission {
@@ -113,11 +126,14 @@ struct Admission {
   std::int64_t padded_n = 0;  ///< n, or the width to pad to
 };
 
-/// Whether the contract holds for this machine and topology, and if not, why ("tp is 2, the contract holds for 4").
+/// Every way in which machine and topology differ from what the contract holds for ("tp is 2, the contract holds for
+/// 4; pp is 1, the contract holds for 2"), or nothing if it holds.
 std::optional<std::string> contract_refusal(const Contract& contract, const Hardware& hardware,
                                             const Topology& topology);
 
-/// Decides one projection against the contracts that are in force, first admission wins. Pure; thread-safe.
+/// Decides one projection; the first contract that admits it wins. If none does, the refusal is that of the contract
+/// that came closest: one that holds and names the role, else one that names it but holds elsewhere, else one that
+/// holds and does not name it. Pure; thread-safe.
 std::variant<Admission, Refusal> admit(const Hardware& hardware, const Topology& topology, const TensorDesc& tensor,
                                        const std::vector<Contract>& contracts);
 
