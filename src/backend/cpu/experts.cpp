@@ -10,12 +10,10 @@
 namespace qpn8::cpu {
 namespace {
 
-template <class T>
-MatrixView<std::byte> bytes_of(MatrixView<T> matrix) {
-  using Byte = std::byte;
+template <class Byte, class T>
+MatrixView<Byte> bytes_of(MatrixView<T> matrix) {
   constexpr auto kWidth = static_cast<std::int64_t>(sizeof(T));
-  auto* data = reinterpret_cast<Byte*>(matrix.data);
-  return {data, matrix.rows, matrix.cols * kWidth, matrix.stride * kWidth};
+  return {reinterpret_cast<Byte*>(matrix.data), matrix.rows, matrix.cols * kWidth, matrix.stride * kWidth};
 }
 
 }  // namespace
@@ -63,7 +61,7 @@ void ExpertRunner::run(const ExpertWeights& experts, MatrixView<const float> x, 
     const auto m = static_cast<std::int64_t>(count);
     check(m <= x.rows, "a row's experts are distinct");
     const std::span<const std::int32_t> rows(rows_.data() + first, count);
-    gather_rows(bytes_of(x), rows, bytes_of(inputs.row_range(0, m)), context.team);
+    gather_rows(bytes_of<const std::byte>(x), rows, bytes_of<std::byte>(inputs.row_range(0, m)), context.team);
     static_cast<const CpuLinear&>(*experts.gate_up[e]).apply(inputs.row_range(0, m), gate_up.row_range(0, m), context);
     swiglu(gate_up.row_range(0, m), hidden.row_range(0, m), context.team);
     static_cast<const CpuLinear&>(*experts.down[e]).apply(hidden.row_range(0, m), outputs.row_range(0, m), context);
