@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace qpn8 {
@@ -19,5 +20,9 @@ inline constexpr int kMaxPackedRows = 8;
 
 /// "(split 16, chains 2, no prefetch)"
 std::string to_string(const Schedule& schedule);
+
+/// Why the schedule cannot walk k inputs ("schedule (split 12, ...): K=320 has 20 groups of 16, ..."), or an empty
+/// string.
+std::string schedule_refusal(const Schedule& schedule, std::int64_t k);
 
 }  // namespace qpn8

@@ -1,12 +1,139 @@
 #include "kernels/cpu/dense_linear.hpp"
 
-#include "kernels/cpu/gemm.hpp"
+#include <fmt/format.h>
 
+#include <algorithm>
+
+#include "kernels/cpu/gemm.hpp"
+#include "qpn8/error.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/dense_linear.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h.
+#include "hwy/highway.h"
+#include "kernels/cpu/dense_load-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace qpn8::cpu::HWY_NAMESPACE {
+
+/// y[:, first .. first + kChannels) of kRows rows: one sum a lane over k, the lanes added at the end, then what is left
+/// of k one by one. The order of a sum depends on nothing but k.
+template <int kRows, int kChannels, class T>
+HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float> x, MatrixView<float> y,
+                         std::int64_t first) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const T* rows = weight + first * k;
+  hn::Vec<decltype(d)> sums[kRows][kChannels];
+  for (auto& row : sums) {
+    for (auto& sum : row) sum = hn::Zero(d);
+  }
+  std::int64_t at = 0;
+  for (; at + lanes <= k; at += lanes) {
+    hn::Vec<decltype(d)> weights[kChannels];
+    for (int c = 0; c < kChannels; ++c) weights[c] = LoadAsFloat(d, rows + c * k + at);
+    for (int r = 0; r < kRows; ++r) {
+      const auto inputs = hn::LoadU(d, x.data + r * x.stride + at);
+      for (int c = 0; c < kChannels; ++c) sums[r][c] = hn::MulAdd(weights[c], inputs, sums[r][c]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kChannels; ++c) {
+      float sum = hn::GetLane(hn::SumOfLanes(d, sums[r][c]));
+      for (std::int64_t i = at; i < k; ++i) sum += ScalarAsFloat(rows[c * k + i]) * x.data[r * x.stride + i];
+      y.data[r * y.stride + first + c] = sum;
+    }
+  }
+}
+
+/// Channels side by side whose sums fit the registers (32 or 16), at most 4: as many streams as hide a sum's latency.
+constexpr int ChannelsAtOnce(int rows) {
+  const int sums = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 20 : 10;
+  if (4 * rows <= sums) return 4;
+  return 2 * rows <= sums ? 2 : 1;
+}
+
+template <int kRows, class T>
+void RunRows(const T* weight, std::int64_t k, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+             std::int64_t end) {
+  constexpr int kWide = ChannelsAtOnce(kRows);
+  for (; begin + kWide <= end; begin += kWide) Channels<kRows, kWide>(weight, k, x, y, begin);
+  for (; begin < end; ++begin) Channels<kRows, 1>(weight, k, x, y, begin);
+}
+
+template <class T>
+void RunType(const DenseWeightView& view, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+             std::int64_t end) {
+  const T* weight = static_cast<const T*>(view.data);
+  switch (x.rows) {
+    case 1:
+      return RunRows<1>(weight, view.k, x, y, begin, end);
+    case 2:
+      return RunRows<2>(weight, view.k, x, y, begin, end);
+    case 3:
+      return RunRows<3>(weight, view.k, x, y, begin, end);
+    case 4:
+      return RunRows<4>(weight, view.k, x, y, begin, end);
+    case 5:
+      return RunRows<5>(weight, view.k, x, y, begin, end);
+    case 6:
+      return RunRows<6>(weight, view.k, x, y, begin, end);
+    case 7:
+      return RunRows<7>(weight, view.k, x, y, begin, end);
+    default:
+      return RunRows<8>(weight, view.k, x, y, begin, end);
+  }
+}
+
+/// The output channels [begin, end) of a product of up to 8 rows.
+void RunDenseChannels(const DenseWeightView& view, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+                      std::int64_t end) {
+  switch (view.dtype) {
+    case DType::f16:
+      return RunType<Half>(view, x, y, begin, end);
+    case DType::bf16:
+      return RunType<BFloat16>(view, x, y, begin, end);
+    default:
+      return RunType<float>(view, x, y, begin, end);
+  }
+}
+
+}  // namespace qpn8::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace qpn8::cpu {
+namespace {
+
+HWY_EXPORT(RunDenseChannels);
+
+void check_arguments(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y) {
+  if (weight.dtype != DType::f32 && weight.dtype != DType::f16 && weight.dtype != DType::bf16) {
+    throw Error(Error::unsupported,
+                fmt::format("dense product: weights of type {}; F32, F16 and BF16 are", to_string(weight.dtype)));
+  }
+  if (x.cols == weight.k && y.cols == weight.n && x.rows == y.rows) return;
+  throw Error(
+      Error::bad_argument,
+      fmt::format("dense product: x [{}, {}] and y [{}, {}] for a weight of K={} N={}; x [m, K] and y [m, N] are "
+                  "needed",
+                  x.rows, x.cols, y.rows, y.cols, weight.k, weight.n));
+}
+
+}  // namespace
 
 void dense_linear(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y, Workspace& workspace,
                   ThreadTeam& team) {
-  gemm(weight, x, y, workspace, team);
+  check_arguments(weight, x, y);
+  if (x.rows == 0) return;
+  if (x.rows > kMaxPackedRows) return gemm(weight, x, y, workspace, team);
+  // Whole cache lines of y a thread.
+  constexpr std::int64_t kGrain = 16;
+  team.for_ranges(weight.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(RunDenseChannels)(weight, x, y, begin, end);
+  });
 }
 
 }  // namespace qpn8::cpu
+#endif  // HWY_ONCE

@@ -1,35 +1,228 @@
 #include "kernels/cpu/gemm.hpp"
 
-#include "qpn8/e4m3.hpp"
+#include <algorithm>
+#include <array>
+#include <utility>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h.
+#include "hwy/highway.h"
+#include "kernels/cpu/dense_load-inl.hpp"
+#include "kernels/cpu/gemm_panel-inl.hpp"
+
+#ifndef QPN8_GEMM_BLOCKS
+#define QPN8_GEMM_BLOCKS
 namespace qpn8::cpu {
 
-std::size_t gemm_workspace_bytes(std::int64_t, int) { return 0; }
+// The inputs of a panel: 256 x 32 floats are 32 KiB and stay in the first-level cache while every strip of rows passes
+// over them. A multiple of the scale block.
+constexpr std::int64_t kPanelInputs = 256;
+constexpr std::int64_t kPanelFloats = kPanelInputs * kTileColumns;
+// Panels a thread fills before it passes over the rows: the rows' inputs stay in the second-level cache for all of
+// them.
+constexpr std::int64_t kPanelsAtOnce = 4;
+// Rows of the tallest strip of any instruction set.
+constexpr std::int64_t kMaxStripRows = 12;
 
-void gemm(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y, Workspace&, ThreadTeam& team) {
-  team.for_ranges(weight.n, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = 0; i < x.rows; ++i) {
-      for (std::int64_t n = begin; n < end; ++n) {
-        float sum = 0;
-        for (std::int64_t k = 0; k < weight.k; ++k) sum += x.data[i * x.stride + k] * weight_at(weight, n, k);
-        y.data[i * y.stride + n] = sum;
+/// Some rows of x, rearranged: for every block of kPanelInputs inputs, for every strip of rows, [inputs][rows of
+/// strip]. Rows are dealt to the strips evenly, so that no strip is left with one or two.
+struct PackedRows {
+  float* data;
+  std::int64_t rows;
+  std::int64_t k;
+  std::int64_t strips;
+
+  std::int64_t first_row(std::int64_t strip) const { return rows * strip / strips; }
+  const float* block(std::int64_t begin, std::int64_t inputs, std::int64_t strip) const {
+    return data + begin * rows + first_row(strip) * inputs;
+  }
+};
+
+}  // namespace qpn8::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace qpn8::cpu::HWY_NAMESPACE {
+
+// Two vectors of channels by 12 rows fill 24 of 32 registers with sums, 6 rows 12 of 16; the rest holds the panel's two
+// vectors and a broadcast input.
+constexpr int kStripRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 12 : 6;
+static_assert(kStripRows <= kMaxStripRows);
+
+std::int64_t StripRows() { return kStripRows; }
+
+/// c[r][0 .. 32) (+)= rows[.][r] * panel, summed over `inputs`; a first block overwrites c.
+template <int kRows>
+void MultiplyStrip(const float* rows, const float* panel, std::int64_t inputs, MatrixView<float> c, bool first) {
+  const FloatTag f;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(f));
+  for (std::int64_t column = 0; column < kTileColumns; column += 2 * lanes) {
+    FloatVec sums[kRows][2];
+    for (auto& row : sums) row[0] = row[1] = hn::Zero(f);
+    const float* inputs_of_rows = rows;
+    const float* weights = panel + column;
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      const FloatVec left = hn::LoadU(f, weights);
+      const FloatVec right = hn::LoadU(f, weights + lanes);
+      for (int r = 0; r < kRows; ++r) {
+        const FloatVec input = hn::Set(f, inputs_of_rows[r]);
+        sums[r][0] = hn::MulAdd(input, left, sums[r][0]);
+        sums[r][1] = hn::MulAdd(input, right, sums[r][1]);
+      }
+      inputs_of_rows += kRows;
+      weights += kTileColumns;
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int half = 0; half < 2; ++half) {
+        float* out = c.data + r * c.stride + column + half * lanes;
+        const FloatVec sum = first ? sums[r][half] : hn::Add(hn::LoadU(f, out), sums[r][half]);
+        hn::StoreU(sum, f, out);
       }
     }
-  });
+  }
 }
 
-void gemm(const PackedWeight& weight, MatrixView<const float> x, MatrixView<float> y, Workspace&, ThreadTeam& team) {
-  team.for_ranges(weight.n, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = 0; i < x.rows; ++i) {
-      for (std::int64_t n = begin; n < end; ++n) {
-        float sum = 0;
-        for (std::int64_t k = 0; k < weight.k; ++k) {
-          sum += x.data[i * x.stride + k] * decode_e4m3(code_at(weight, n, k)) * scale_at(weight, n, k);
+using StripKernel = void (*)(const float*, const float*, std::int64_t, MatrixView<float>, bool);
+
+template <int... kRows>
+constexpr std::array<StripKernel, sizeof...(kRows)> StripKernels(std::integer_sequence<int, kRows...>) {
+  return {&MultiplyStrip<kRows + 1>...};
+}
+
+/// One strip against one panel whose first channel is `channel`; the last panel may hang over the edge of y.
+void MultiplyPanel(const float* rows, std::int64_t row_count, const float* panel, std::int64_t inputs,
+                   MatrixView<float> y, std::int64_t channel, bool first) {
+  static constexpr auto kKernels = StripKernels(std::make_integer_sequence<int, kStripRows>());
+  const StripKernel kernel = kKernels[static_cast<std::size_t>(row_count - 1)];
+  const std::int64_t channels = std::min(kTileColumns, y.cols - channel);
+  const MatrixView<float> target = y.col_range(channel, channels);
+  if (channels == kTileColumns) return kernel(rows, panel, inputs, target, first);
+  float whole[kMaxStripRows * kTileColumns];
+  kernel(rows, panel, inputs, MatrixView<float>(whole, row_count, kTileColumns), true);
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    float* out = target.data + r * target.stride;
+    const float* sums = whole + r * kTileColumns;
+    for (std::int64_t c = 0; c < channels; ++c) out[c] = first ? sums[c] : out[c] + sums[c];
+  }
+}
+
+/// The panels [begin, end) of y; `panels` is this thread's memory for kPanelsAtOnce of them.
+template <class Weight>
+void RunPanels(const Weight& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin, std::int64_t end,
+               float* panels) {
+  for (std::int64_t group = begin; group < end; group += kPanelsAtOnce) {
+    const std::int64_t group_end = std::min(end, group + kPanelsAtOnce);
+    for (std::int64_t input = 0; input < rows.k; input += kPanelInputs) {
+      const std::int64_t inputs = std::min(kPanelInputs, rows.k - input);
+      for (std::int64_t panel = group; panel < group_end; ++panel) {
+        float* filled = panels + (panel - group) * kPanelFloats;
+        FillPanel(weight, panel * kTileColumns, input, input + inputs, filled);
+        for (std::int64_t strip = 0; strip < rows.strips; ++strip) {
+          const std::int64_t first_row = rows.first_row(strip);
+          const std::int64_t row_count = rows.first_row(strip + 1) - first_row;
+          MultiplyPanel(rows.block(input, inputs, strip), row_count, filled, inputs, y.row_range(first_row, row_count),
+                        panel * kTileColumns, input == 0);
         }
-        y.data[i * y.stride + n] = sum;
       }
     }
-  });
+  }
+}
+
+void RunDensePanels(const DenseWeightView& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
+                    std::int64_t end, float* panels) {
+  RunPanels(weight, rows, y, begin, end, panels);
+}
+
+void RunPackedPanels(const PackedWeight& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
+                     std::int64_t end, float* panels) {
+  RunPanels(weight, rows, y, begin, end, panels);
+}
+
+/// Rearranges the strips [begin, end).
+void PackStrips(MatrixView<const float> x, const PackedRows& packed, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t strip = begin; strip < end; ++strip) {
+    const std::int64_t first = packed.first_row(strip);
+    const std::int64_t count = packed.first_row(strip + 1) - first;
+    for (std::int64_t input = 0; input < packed.k; input += kPanelInputs) {
+      const std::int64_t inputs = std::min(kPanelInputs, packed.k - input);
+      Transpose(x.data + first * x.stride + input, x.stride, count, inputs,
+                packed.data + input * packed.rows + first * inputs, count);
+    }
+  }
+}
+
+}  // namespace qpn8::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qpn8::cpu {
+namespace {
+
+HWY_EXPORT(StripRows);
+HWY_EXPORT(PackStrips);
+HWY_EXPORT(RunDensePanels);
+HWY_EXPORT(RunPackedPanels);
+
+std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+void run_panels(const DenseWeightView& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
+                std::int64_t end, float* panels) {
+  HWY_DYNAMIC_DISPATCH(RunDensePanels)(weight, rows, y, begin, end, panels);
+}
+
+void run_panels(const PackedWeight& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
+                std::int64_t end, float* panels) {
+  HWY_DYNAMIC_DISPATCH(RunPackedPanels)(weight, rows, y, begin, end, panels);
+}
+
+void fill_zero(MatrixView<float> y) {
+  for (std::int64_t r = 0; r < y.rows; ++r) std::fill_n(y.data + r * y.stride, y.cols, 0.0F);
+}
+
+template <class Weight>
+void multiply_blocked(const Weight& weight, MatrixView<const float> x, MatrixView<float> y, Workspace& workspace,
+                      ThreadTeam& team) {
+  const std::int64_t k = weight.k;
+  if (k == 0) return fill_zero(y);
+  const std::int64_t thread_floats = kPanelsAtOnce * kPanelFloats;
+  workspace.claim(gemm_workspace_bytes(k, team.size()));
+  const std::span<std::byte> memory = workspace.claim(workspace.capacity());
+  float* panels = reinterpret_cast<float*>(memory.data());
+  float* row_memory = panels + thread_floats * team.size();
+  const auto row_floats = static_cast<std::int64_t>(memory.size() / sizeof(float)) - thread_floats * team.size();
+  const std::int64_t passes = divide_up(x.rows, row_floats / k);
+  const std::int64_t panel_count = divide_up(y.cols, kTileColumns);
+  for (std::int64_t pass = 0; pass < passes; ++pass) {
+    const std::int64_t first = x.rows * pass / passes;
+    const std::int64_t count = x.rows * (pass + 1) / passes - first;
+    const PackedRows rows{row_memory, count, k, divide_up(count, HWY_DYNAMIC_DISPATCH(StripRows)())};
+    team.for_ranges(rows.strips, 1, [&](std::int64_t begin, std::int64_t end) {
+      HWY_DYNAMIC_DISPATCH(PackStrips)(x.row_range(first, count), rows, begin, end);
+    });
+    team.run([&](int member) {
+      run_panels(weight, rows, y.row_range(first, count), panel_count * member / team.size(),
+                 panel_count * (member + 1) / team.size(), panels + thread_floats * member);
+    });
+  }
+}
+
+}  // namespace
+
+std::size_t gemm_workspace_bytes(std::int64_t k, int threads) {
+  return static_cast<std::size_t>(threads * kPanelsAtOnce * kPanelFloats + kMaxStripRows * k) * sizeof(float);
+}
+
+void gemm(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y, Workspace& workspace,
+          ThreadTeam& team) {
+  multiply_blocked(weight, x, y, workspace, team);
+}
+
+void gemm(const PackedWeight& weight, MatrixView<const float> x, MatrixView<float> y, Workspace& workspace,
+          ThreadTeam& team) {
+  multiply_blocked(weight, x, y, workspace, team);
 }
 
 }  // namespace qpn8::cpu
+#endif  // HWY_ONCE

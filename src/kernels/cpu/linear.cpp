@@ -16,7 +16,9 @@ void multiply(const PackedWeight& weight, const Schedule& schedule, MatrixView<c
         fmt::format("multiply: x [{}, {}] and y [{}, {}] for a weight of K={} N={}; x [m, K] and y [m, N] are needed",
                     x.rows, x.cols, y.rows, y.cols, weight.k, weight.n));
   }
-  cpu::check_schedule(schedule, weight.k);
+  if (const std::string refusal = schedule_refusal(schedule, weight.k); !refusal.empty()) {
+    throw Error(Error::unsupported_shape, refusal);
+  }
   if (x.rows == 0) return;
   if (x.rows <= kMaxPackedRows) {
     cpu::qpn8_linear(weight, schedule, x, y, team);

@@ -15,7 +15,4 @@ namespace qpn8::cpu {
 void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
                  ThreadTeam& team);
 
-/// Error::unsupported_shape unless `schedule` divides k and its chains are 1, 2 or 4.
-void check_schedule(const Schedule& schedule, std::int64_t k);
-
 }  // namespace qpn8::cpu
