@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "qpn8/half.hpp"
+#include "kernels/cpu/dense_load-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
@@ -27,32 +27,6 @@ HWY_INLINE void for_vectors(std::size_t count, const Body& body) {
   std::size_t i = 0;
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) body(d, i);
   for (; i < count; ++i) body(one, i);
-}
-
-template <class D>
-HWY_INLINE hn::Vec<D> load_floats(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-
-template <class D>
-HWY_INLINE hn::Vec<D> load_floats(D d, const Half* from) {
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-  // Highway's conversion in plain C++ does not know infinities and NaN.
-  HWY_ALIGN float lanes[hn::MaxLanes(D())];
-  for (std::size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(from[i]);
-  return hn::Load(d, lanes);
-#else
-  const hn::Rebind<hwy::float16_t, D> d16;
-  return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
-#endif
-}
-
-template <class D>
-HWY_INLINE hn::Vec<D> load_floats(D d, const BFloat16* from) {
-  const hn::Rebind<std::uint16_t, D> d16;
-  const hn::Rebind<std::uint32_t, D> d32;
-  return hn::BitCast(
-      d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(from)))));
 }
 
 /// e^x for x <= 0, within 2 ulp of the exact value down to the smallest normal result, 0 below -104; NaN stays NaN.
