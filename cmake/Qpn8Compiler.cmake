@@ -22,3 +22,8 @@ if(QPN8_SANITIZE)
   add_compile_options(-fsanitize=${QPN8_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${QPN8_SANITIZE})
 endif()
+
+# The code under a fuzzer, not only its entry point, counts the edges it takes.
+if(QPN8_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

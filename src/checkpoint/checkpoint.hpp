@@ -32,6 +32,10 @@ struct CheckpointTensor {
 /// shard are checked when it is opened, before anything is allocated for weights; each fault is Error::bad_file (or
 /// unsupported, for a dtype) in one line that names the file and the tensor. Opening costs the headers alone; weights
 /// are read from the map when they are used. Nothing is ever written. Thread-safe once opened.
+///
+/// As in Hugging Face's own loader a folder that has both opens model.safetensors, and a tensor that lies in a shard
+/// but not in the index is part of the checkpoint. A tensor of the index that its shard lacks, and a name in two
+/// shards, are errors, as are tensors that are not aligned to their element size (files of safetensors before 0.3).
 class Checkpoint {
  public:
   /// The folder, or one .safetensors file.

@@ -11,7 +11,9 @@ namespace qpn8 {
 
 /// Rotary embedding as configured, from `rope_parameters` or the older `rope_theta` and `rope_scaling`.
 struct RopeConfig {
-  std::string type = "default";  ///< "default", "linear", "llama3", "yarn", ...; the model rejects what it cannot do
+  /// "default", "linear", "llama3", "yarn", ...; the model rejects what it cannot do. "nested" where rope_parameters
+  /// holds an object for each kind of layer; they are in `parameters`.
+  std::string type = "default";
   double theta = 10000.0;
   double partial_rotary_factor = 1.0;
   nlohmann::json parameters = nlohmann::json::object();  ///< the rest: factor, original_max_position_embeddings, ...
@@ -37,9 +39,11 @@ struct ModelConfig {
   RopeConfig rope;
   std::vector<std::int64_t> eos_tokens;  ///< config.json's; generation_config.json overrides
   std::optional<std::int64_t> bos_token;
-  nlohmann::json json;  ///< the whole file (or its text_config, where the model nests it)
+  /// The whole file; where it nests the decoder in text_config, that and what only the file around it has.
+  nlohmann::json json;
 
-  /// json[key] as an integer >= minimum; Error::bad_file "config.json: KEY is ..., expected ..." otherwise.
+  /// json[key] as an integer >= minimum and < 2^31; Error::bad_file "config.json: KEY is ..., expected ..." otherwise.
+  /// In the accessors with a fallback, an absent key and null give the fallback.
   std::int64_t integer(const char* key, std::int64_t minimum) const;
   std::int64_t integer_or(const char* key, std::int64_t fallback, std::int64_t minimum) const;
   double number_or(const char* key, double fallback) const;
@@ -64,6 +68,10 @@ struct GenerationConfig {
   std::optional<bool> do_sample;
 };
 
+/// Reads DIR/generation_config.json; a null member counts as absent. Error::bad_file names the file and the key.
 GenerationConfig load_generation_config(const std::filesystem::path& folder);
+
+/// The same from text; `file` is for messages.
+GenerationConfig parse_generation_config(const std::string& text, const std::filesystem::path& file);
 
 }  // namespace qpn8

@@ -1,0 +1,145 @@
+#include "checkpoint/model_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json_file.hpp"
+#include "checkpoint/json_reader.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+namespace {
+
+using nlohmann::json;
+
+/// Far above every published model, and low enough together that the bytes of a weight and of a KV cache fit 64 bits.
+struct Largest {
+  static constexpr std::int64_t vocab = std::int64_t{1} << 24;
+  static constexpr std::int64_t hidden = std::int64_t{1} << 20;
+  static constexpr std::int64_t intermediate = std::int64_t{1} << 22;
+  static constexpr std::int64_t layers = std::int64_t{1} << 12;
+  static constexpr std::int64_t heads = std::int64_t{1} << 14;
+  static constexpr std::int64_t head_dim = std::int64_t{1} << 14;
+  static constexpr std::int64_t heads_times_head_dim = std::int64_t{1} << 22;
+  static constexpr std::int64_t positions = std::int64_t{1} << 25;
+};
+
+/// The decoder's own keys: the file itself, or its text_config with what only the file around it has.
+json decoder_part(json file, const std::string& name) {
+  const JsonReader reader(file, name);
+  const json* nested = reader.optional_object("text_config");
+  if (nested == nullptr) return file;
+  json decoder = *nested;
+  for (const auto& [key, value] : file.items()) {
+    if (key != "text_config" && !decoder.contains(key)) decoder[key] = value;
+  }
+  return decoder;
+}
+
+bool maps_names_to_objects(const json& object) {
+  return !object.empty() && std::all_of(object.begin(), object.end(), [](const json& v) { return v.is_object(); });
+}
+
+std::string rope_type(const JsonReader& rope, const json& object, bool current_form) {
+  if (const auto type = rope.optional_string("rope_type")) return *type;
+  if (const auto older = rope.optional_string("type")) return *older;
+  if (current_form && maps_names_to_objects(object)) return "nested";
+  if (!current_form && !object.empty()) rope.refuse("rope_type", "the name of a rotary embedding");
+  return "default";
+}
+
+RopeConfig read_rope(const JsonReader& config, const std::string& file) {
+  const bool current_form = config.find("rope_parameters") != nullptr;
+  const char* key = current_form ? "rope_parameters" : "rope_scaling";
+  const json* found = config.optional_object(key);
+  const json object = found != nullptr ? *found : json::object();
+  const JsonReader parameters(object, file, std::string(key) + ".");
+
+  RopeConfig rope;
+  rope.type = rope_type(parameters, object, current_form);
+  constexpr double kMaxTheta = 1e15;
+  for (const JsonReader* reader : {&config, &parameters}) {
+    rope.theta = reader->optional_number("rope_theta", 0, kMaxTheta, false).value_or(rope.theta);
+    rope.partial_rotary_factor =
+        reader->optional_number("partial_rotary_factor", 0, 1, false).value_or(rope.partial_rotary_factor);
+  }
+  rope.parameters = object;
+  for (const char* own : {"rope_type", "type", "rope_theta", "partial_rotary_factor"}) rope.parameters.erase(own);
+  return rope;
+}
+
+void read_sizes(const JsonReader& reader, ModelConfig& config) {
+  config.vocab_size = reader.integer("vocab_size", 1, Largest::vocab);
+  config.hidden_size = reader.integer("hidden_size", 1, Largest::hidden);
+  config.intermediate_size = reader.optional_integer("intermediate_size", 0, Largest::intermediate).value_or(0);
+  config.layers = reader.integer("num_hidden_layers", 1, Largest::layers);
+  config.heads = reader.integer("num_attention_heads", 1, Largest::heads);
+  config.kv_heads = reader.optional_integer("num_key_value_heads", 1, Largest::heads).value_or(config.heads);
+  if (config.kv_heads > config.heads) {
+    reader.refuse("num_key_value_heads", fmt::format("at most num_attention_heads, {}", config.heads));
+  }
+  config.max_positions = reader.integer("max_position_embeddings", 1, Largest::positions);
+  if (const auto head_dim = reader.optional_integer("head_dim", 1, Largest::head_dim)) {
+    config.head_dim = *head_dim;
+  } else {
+    if (config.hidden_size % config.heads != 0) {
+      reader.refuse("head_dim", fmt::format("an integer, as hidden_size {} is not a multiple of num_attention_heads {}",
+                                            config.hidden_size, config.heads));
+    }
+    config.head_dim = config.hidden_size / config.heads;
+  }
+  if (config.heads * config.head_dim > Largest::heads_times_head_dim) {
+    reader.refuse("num_attention_heads", fmt::format("at most {} of head_dim {}",
+                                                     Largest::heads_times_head_dim / config.head_dim, config.head_dim));
+  }
+}
+
+ModelConfig from_json(json file_json, const std::filesystem::path& file) {
+  ModelConfig config;
+  config.file = file;
+  config.json = decoder_part(std::move(file_json), file.string());
+  const JsonReader reader(config.json, file.string());
+  const auto model_type = reader.optional_string("model_type");
+  if (!model_type) reader.refuse("model_type", "a string");
+  config.model_type = *model_type;
+  config.architectures = reader.strings("architectures");
+  read_sizes(reader, config);
+  config.rms_norm_eps = reader.optional_number("rms_norm_eps", 0, 1, false).value_or(config.rms_norm_eps);
+  config.hidden_act = reader.optional_string("hidden_act").value_or(config.hidden_act);
+  config.tie_word_embeddings = reader.optional_boolean("tie_word_embeddings").value_or(false);
+  config.rope = read_rope(reader, file.string());
+  config.eos_tokens = reader.token_ids("eos_token_id");
+  config.bos_token = reader.optional_integer("bos_token_id", 0, kMaxConfigInteger);
+  return config;
+}
+
+}  // namespace
+
+std::int64_t ModelConfig::integer(const char* key, std::int64_t minimum) const {
+  return JsonReader(json, file.string()).integer(key, minimum, kMaxConfigInteger);
+}
+
+std::int64_t ModelConfig::integer_or(const char* key, std::int64_t fallback, std::int64_t minimum) const {
+  return JsonReader(json, file.string()).optional_integer(key, minimum, kMaxConfigInteger).value_or(fallback);
+}
+
+double ModelConfig::number_or(const char* key, double fallback) const {
+  return JsonReader(json, file.string()).optional_number(key).value_or(fallback);
+}
+
+bool ModelConfig::boolean_or(const char* key, bool fallback) const {
+  return JsonReader(json, file.string()).optional_boolean(key).value_or(fallback);
+}
+
+ModelConfig load_model_config(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "config.json";
+  return from_json(read_json_file(file, kConfigLimits), file);
+}
+
+ModelConfig parse_model_config(const std::string& text, const std::filesystem::path& file) {
+  return from_json(parse_json(text, file.string(), kConfigLimits), file);
+}
+
+}  // namespace qpn8

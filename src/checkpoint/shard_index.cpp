@@ -1,0 +1,65 @@
+#include "checkpoint/shard_index.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_file.hpp"
+#include "base/printable.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& index, const std::string& what) {
+  throw Error(Error::bad_file, index.string() + ": " + what);
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+}
+
+void check_files_exist(const ShardIndex& index) {
+  std::vector<std::string> missing;
+  for (const std::string& file : index.files) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(index.path.parent_path() / file, ignored)) missing.push_back(file);
+  }
+  if (missing.empty()) return;
+  fail(index.path, fmt::format("names {}, which is missing ({} of {} files {})", printable(missing.front()),
+                               missing.size(), index.files.size(), missing.size() == 1 ? "is" : "are"));
+}
+
+}  // namespace
+
+ShardIndex read_shard_index(const std::filesystem::path& path) {
+  const nlohmann::json json = read_json_file(path);
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (map == json.end() || !map->is_object() || map->empty()) {
+    fail(path, "expected an object \"weight_map\" of tensor names and the files that hold them");
+  }
+  ShardIndex index;
+  index.path = path;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string()) {
+      fail(path, fmt::format("tensor {}: {}, expected a file name", printable(tensor), printable(file.dump())));
+    }
+    const auto& name = file.get_ref<const std::string&>();
+    if (!is_plain_name(name)) {
+      fail(path, fmt::format("tensor {}: \"{}\" is not a plain file name (a shard lies beside its index)",
+                             printable(tensor), printable(name)));
+    }
+    index.files.push_back(name);
+  }
+  std::sort(index.files.begin(), index.files.end());
+  index.files.erase(std::unique(index.files.begin(), index.files.end()), index.files.end());
+  for (const auto& [tensor, file] : map->items()) {
+    const auto at = std::lower_bound(index.files.begin(), index.files.end(), file.get_ref<const std::string&>());
+    index.file_of_tensor.emplace(tensor, static_cast<std::size_t>(at - index.files.begin()));
+  }
+  check_files_exist(index);
+  return index;
+}
+
+}  // namespace qpn8
