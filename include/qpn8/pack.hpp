@@ -18,7 +18,7 @@ inline constexpr std::int64_t kScaleBlock = 128;  ///< edge of a block of block-
 
 enum class ScaleKind : std::uint8_t {
   channel,  ///< one scale an output channel
-  block,    ///< one scale a block of 128 x 128 (the last block of a row or column may be cut)
+  block,    ///< one scale a block of 128 x 128, or of a part of one (the last of a row or column may be cut)
 };
 
 /// Huge-page-backed, 64-byte aligned bytes; move-only. See src/base/buffer.hpp.
@@ -36,7 +36,11 @@ struct PackedWeight {
   std::int64_t k = 0;
   ScaleKind scale_kind = ScaleKind::channel;
   std::shared_ptr<const Buffer> codes;  ///< n * k bytes
-  /// channel: n scales. block: ceil(n / 128) rows of ceil(k / 128) scales. Without the factor 2^8 of the decode.
+  /// block: the edges, 16, 32, 64 or 128 each. 128 unless the weight was cut from a checkpoint's matrix, or stacked
+  /// from several, at borders within its blocks.
+  std::int64_t block_n = kScaleBlock;
+  std::int64_t block_k = kScaleBlock;
+  /// channel: n scales. block: ceil(n / block_n) rows of ceil(k / block_k). Without the factor 2^8 of the decode.
   std::vector<float> scales;
   /// For every tile and group of 16 k a byte, [n / 32, k / 16]: bit q is set if quad q of the group holds a code of
   /// magnitude below 8 (zero or subnormal). Those are not of the form (1 + m/8) 2^e and need a longer decode; they are
@@ -72,6 +76,20 @@ PackedWeight pack_channelwise(MatrixView<const Half> weight, ThreadTeam& team);
 /// Packs codes as they are, never requantised. codes [n, k]; scales [ceil(n / 128), ceil(k / 128)], finite and
 /// positive, else Error::bad_value, as is a NaN code. Shapes as in pack_channelwise.
 PackedWeight pack_blockwise(MatrixView<const std::uint8_t> codes, MatrixView<const float> scales, ThreadTeam& team);
+
+/// A rectangle of a matrix of codes with block scales, for packing a projection of several such matrices, or a shard of
+/// one. The scales stay those of the whole matrix, and so do its blocks: the rectangle may begin within one.
+struct BlockSource {
+  MatrixView<const std::uint8_t> codes;  ///< the rectangle alone, [rows, k]
+  MatrixView<const float> scales;        ///< of the whole matrix, one a block of 128 x 128
+  std::int64_t first_row = 0;            ///< where in the whole matrix the rectangle begins
+  std::int64_t first_col = 0;
+};
+
+/// Packs the rows of `sources`, in order, as in the function above. Scales are repeated for the parts of a block where
+/// borders cut it, so that every code keeps its own. Borders of n and of k that are not multiples of 16 within a block
+/// are Error::unsupported_shape.
+PackedWeight pack_blockwise(std::span<const BlockSource> sources, std::int64_t k, ThreadTeam& team);
 
 /// Packs codes as they are, with one scale per output channel.
 PackedWeight pack_codes(MatrixView<const std::uint8_t> codes, std::span<const float> scales, ThreadTeam& team);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/buffer.hpp"
 #include "base/check.hpp"
@@ -74,18 +76,54 @@ void check_code_shape(MatrixView<const std::uint8_t> codes, std::int64_t scale_r
                                                scale_cols, codes.rows, codes.cols, wanted_rows, wanted_cols));
 }
 
-/// Packs the codes of a checkpoint as they are.
-void place_codes(Draft& draft, MatrixView<const std::uint8_t> codes, ThreadTeam& team) {
-  team.for_ranges(codes.rows, kTileColumns, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
+/// Packs the codes of a checkpoint as they are, from channel `first` on.
+void place_codes(Draft& draft, std::int64_t first, MatrixView<const std::uint8_t> codes, ThreadTeam& team) {
+  // Ranges end with tiles of the packed weight: two threads must not share one's small_codes.
+  const std::int64_t lead = first % kTileColumns;
+  team.for_ranges(lead + codes.rows, kTileColumns, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = std::max<std::int64_t>(0, begin - lead); row < end - lead; ++row) {
       try {
         check_codes(codes.row(row));
       } catch (const Error& error) {
-        throw Error(error.kind(), fmt::format("row {}: {}", row, error.what()));
+        throw Error(error.kind(), fmt::format("row {}: {}", first + row, error.what()));
       }
-      place_channel(draft, row, codes.row(row));
+      place_channel(draft, first + row, codes.row(row));
     }
   });
+}
+
+/// The largest edges that divide 128 and every border.
+void choose_block_edges(std::span<const BlockSource> sources, PackedWeight& weight) {
+  std::int64_t first = 0;
+  for (const BlockSource& source : sources) {
+    weight.block_n = std::gcd(weight.block_n, std::gcd(first, source.first_row));
+    weight.block_k = std::gcd(weight.block_k, source.first_col);
+    first += source.codes.rows;
+  }
+  if (weight.block_n >= kKGroup && weight.block_k >= kKGroup) return;
+  throw Error(Error::unsupported_shape,
+              fmt::format("borders cut the scale blocks into {} channels by {} inputs; multiples of {} are needed",
+                          weight.block_n, weight.block_k, kKGroup));
+}
+
+/// Adds one row of scales for every block_n channels of the source.
+void append_scales(const BlockSource& source, PackedWeight& weight) {
+  for (std::int64_t row = 0; row < source.codes.rows; row += weight.block_n) {
+    const std::span<const float> scales = source.scales.row((source.first_row + row) / kScaleBlock);
+    for (std::int64_t column = 0; column < weight.k; column += weight.block_k) {
+      weight.scales.push_back(scales[static_cast<std::size_t>((source.first_col + column) / kScaleBlock)]);
+    }
+  }
+}
+
+void check_scale_rows(MatrixView<const float> scales) {
+  for (std::int64_t row = 0; row < scales.rows; ++row) {
+    try {
+      check_scales(scales.row(row));
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("scale row {}: {}", row, error.what()));
+    }
+  }
 }
 
 }  // namespace
@@ -126,19 +164,25 @@ PackedWeight pack_channelwise(MatrixView<const Half> weight, ThreadTeam& team) {
   return pack_channelwise(std::span(&source, 1), weight.cols, team);
 }
 
-PackedWeight pack_blockwise(MatrixView<const std::uint8_t> codes, MatrixView<const float> scales, ThreadTeam& team) {
-  Draft draft(codes.rows, codes.cols, ScaleKind::block);
-  check_code_shape(codes, scales.rows, scales.cols, blocks_of(codes.rows), blocks_of(codes.cols));
-  for (std::int64_t row = 0; row < scales.rows; ++row) {
-    try {
-      check_scales(scales.row(row));
-    } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("scale row {}: {}", row, error.what()));
-    }
-    draft.weight.scales.insert(draft.weight.scales.end(), scales.row(row).begin(), scales.row(row).end());
+PackedWeight pack_blockwise(std::span<const BlockSource> sources, std::int64_t k, ThreadTeam& team) {
+  std::int64_t n = 0;
+  for (const BlockSource& source : sources) n += source.codes.rows;
+  Draft draft(n, k, ScaleKind::block);
+  choose_block_edges(sources, draft.weight);
+  std::int64_t first = 0;
+  for (const BlockSource& source : sources) {
+    check_scale_rows(source.scales);
+    append_scales(source, draft.weight);
+    place_codes(draft, first, source.codes, team);
+    first += source.codes.rows;
   }
-  place_codes(draft, codes, team);
   return std::move(draft.weight);
+}
+
+PackedWeight pack_blockwise(MatrixView<const std::uint8_t> codes, MatrixView<const float> scales, ThreadTeam& team) {
+  check_code_shape(codes, scales.rows, scales.cols, blocks_of(codes.rows), blocks_of(codes.cols));
+  const BlockSource source = {.codes = codes, .scales = scales};
+  return pack_blockwise(std::span(&source, 1), codes.cols, team);
 }
 
 PackedWeight pack_codes(MatrixView<const std::uint8_t> codes, std::span<const float> scales, ThreadTeam& team) {
@@ -146,7 +190,7 @@ PackedWeight pack_codes(MatrixView<const std::uint8_t> codes, std::span<const fl
   check_code_shape(codes, static_cast<std::int64_t>(scales.size()), 1, codes.rows, 1);
   check_scales(scales);
   draft.weight.scales.assign(scales.begin(), scales.end());
-  place_codes(draft, codes, team);
+  place_codes(draft, 0, codes, team);
   return std::move(draft.weight);
 }
 
@@ -158,9 +202,9 @@ std::uint8_t code_at(const PackedWeight& weight, std::int64_t n, std::int64_t k)
 
 float scale_at(const PackedWeight& weight, std::int64_t n, std::int64_t k) {
   check(n >= 0 && n < weight.n && k >= 0 && k < weight.k, "scale_at: inside the weight");
-  const std::int64_t index =
-      weight.scale_kind == ScaleKind::channel ? n : n / kScaleBlock * blocks_of(weight.k) + k / kScaleBlock;
-  return weight.scales[static_cast<std::size_t>(index)];
+  if (weight.scale_kind == ScaleKind::channel) return weight.scales[static_cast<std::size_t>(n)];
+  const std::int64_t blocks = (weight.k + weight.block_k - 1) / weight.block_k;
+  return weight.scales[static_cast<std::size_t>(n / weight.block_n * blocks + k / weight.block_k)];
 }
 
 std::string shape_refusal(std::int64_t k, std::int64_t n) {

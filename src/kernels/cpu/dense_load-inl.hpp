@@ -26,8 +26,15 @@ HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const float* from) {
 
 template <class D>
 HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const Half* from) {
+#if HWY_TARGET == HWY_EMU128
+  // Highway's conversion in plain C++ does not know infinities and NaN.
+  HWY_ALIGN float lanes[hn::MaxLanes(D())];
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(from[i]);
+  return hn::Load(d, lanes);
+#else
   const hn::Rebind<hwy::float16_t, D> narrow;
   return hn::PromoteTo(d, hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(from)));
+#endif
 }
 
 template <class D>

@@ -41,7 +41,7 @@ inline void FillPanel(const DenseWeightView& weight, std::int64_t first, std::in
 }
 
 /// The same for a packed weight, whose tile is as wide as a panel: dequantised, scales included. [begin, end) lies
-/// within blocks of 128 if the scales are by block.
+/// within one block of k if the scales are by block.
 inline void FillPackedPart(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
                            float* panel) {
   const FloatTag f;
@@ -51,7 +51,7 @@ inline void FillPackedPart(const PackedWeight& weight, std::int64_t first, std::
   const FloatVec power = hn::Set(f, 256.0F);
   for (std::int64_t c = 0; c < kTileColumns; c += lanes) {
     const FloatVec scale = weight.scale_kind == ScaleKind::channel ? hn::LoadU(f, weight.scales.data() + first + c)
-                                                                   : hn::Set(f, scale_at(weight, first, begin));
+                                                                   : hn::Set(f, scale_at(weight, first + c, begin));
     for (std::int64_t i = begin; i < end; i += 4) {
       FloatVec values[4];
       const std::uint8_t* quad = codes + i * kTileColumns + c * 4;
@@ -65,8 +65,10 @@ inline void FillPackedPart(const PackedWeight& weight, std::int64_t first, std::
 
 inline void FillPanel(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
                       float* panel) {
-  for (std::int64_t i = begin; i < end; i += kScaleBlock) {
-    FillPackedPart(weight, first, i, std::min(end, i + kScaleBlock), panel + (i - begin) * kTileColumns);
+  for (std::int64_t i = begin; i < end;) {
+    const std::int64_t part_end = std::min(end, (i / weight.block_k + 1) * weight.block_k);
+    FillPackedPart(weight, first, i, part_end, panel + (i - begin) * kTileColumns);
+    i = part_end;
   }
 }
 

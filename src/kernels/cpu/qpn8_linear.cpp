@@ -24,6 +24,8 @@ struct PackedJob {
   const std::uint8_t* small_codes;
   const float* scales;
   bool block_scales;
+  std::int64_t block_n;
+  std::int64_t block_k;
   std::int64_t k;
   Schedule schedule;
   MatrixView<const float> x;
@@ -72,12 +74,12 @@ class Strip {
     }
     const std::int64_t groups = job_.k / kKGroup;
     const std::int64_t part_groups = groups / job_.schedule.split_k;
-    constexpr std::int64_t kBlockGroups = kScaleBlock / kKGroup;
+    const std::int64_t block_groups = job_.block_k / kKGroup;
     for (std::int64_t part = 0; part < groups; part += part_groups) {
       const std::int64_t part_end = part + part_groups;
       for (std::int64_t begin = part; begin < part_end;) {
         // A block's scale must be applied before the next block's sum begins.
-        const std::int64_t block_end = (begin / kBlockGroups + 1) * kBlockGroups;
+        const std::int64_t block_end = (begin / block_groups + 1) * block_groups;
         const std::int64_t end = job_.block_scales ? std::min(part_end, block_end) : part_end;
         AddSegment(begin, end, totals);
         begin = end;
@@ -170,9 +172,11 @@ class Strip {
   }
 
   float BlockScale(int v, std::int64_t group) const {
-    const std::int64_t blocks = (job_.k + kScaleBlock - 1) / kScaleBlock;
+    // A vector of channels lies within one block, whose edge is at least 16.
+    static_assert(kLanes <= 16);
+    const std::int64_t blocks = (job_.k + job_.block_k - 1) / job_.block_k;
     const std::int64_t channel = first_channel_ + v * kLanes;
-    return job_.scales[channel / kScaleBlock * blocks + group * kKGroup / kScaleBlock];
+    return job_.scales[channel / job_.block_n * blocks + group * kKGroup / job_.block_k];
   }
 
   void Store(const FloatVec (&totals)[kRows][kVectors]) const {
@@ -252,6 +256,8 @@ void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixVie
                       weight.small_codes.data(),
                       weight.scales.data(),
                       weight.scale_kind == ScaleKind::block,
+                      weight.block_n,
+                      weight.block_k,
                       weight.k,
                       schedule,
                       x,

@@ -1,0 +1,227 @@
+#include "backend/cpu_backend.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "backend/cpu/experts.hpp"
+#include "backend/cpu/kv_cache.hpp"
+#include "backend/cpu/load_linear.hpp"
+#include "backend/cpu/memory.hpp"
+#include "backend/cpu/weight_part.hpp"
+#include "base/check.hpp"
+#include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/embed.hpp"
+#include "kernels/cpu/find_non_finite.hpp"
+#include "kernels/cpu/gather_rows.hpp"
+#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/rms_norm.hpp"
+#include "kernels/cpu/rope.hpp"
+#include "kernels/cpu/route_experts.hpp"
+#include "kernels/cpu/swiglu.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+namespace {
+
+int thread_count(int wanted) {
+  if (wanted < 0) {
+    throw Error(Error::bad_argument,
+                fmt::format("--threads {}: 1 or more are needed, or 0 for one a processor", wanted));
+  }
+  return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+MatrixView<float> floats(const Tensor& tensor) {
+  check(tensor.dtype == DType::f32, "activations are F32");
+  return tensor.host<float>();
+}
+
+MatrixView<std::int32_t> integers(const Tensor& tensor) {
+  check(tensor.dtype == DType::i32, "ids and positions are I32");
+  return tensor.host<std::int32_t>();
+}
+
+/// A column of integers without gaps.
+std::span<std::int32_t> column(const Tensor& tensor) {
+  check(tensor.cols == 1 && (tensor.stride == 1 || tensor.rows <= 1), "a column without gaps");
+  return {integers(tensor).data, static_cast<std::size_t>(tensor.rows)};
+}
+
+std::span<const float> single_row(const Tensor& tensor) {
+  check(tensor.rows == 1, "one row");
+  return floats(tensor).row(0);
+}
+
+MatrixView<std::byte> bytes_of(const Tensor& tensor) {
+  const auto width = static_cast<std::int64_t>(size_of(tensor.dtype));
+  return {tensor.data, tensor.rows, tensor.cols * width, tensor.stride * width};
+}
+
+cpu::RowPlaces places_of(const Batch& batch) { return {column(batch.slots), column(batch.positions)}; }
+
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(const CpuBackendOptions& options)
+      : team_(thread_count(options.threads)), workspace_(options.workspace_bytes) {
+    cpu::use_isa(options.isa);
+    hardware_ = {.kind = HardwareKind::cpu, .isa = std::string(cpu::to_string(cpu::current_isa()))};
+  }
+
+  const Hardware& hardware() const override { return hardware_; }
+  DType activation_type() const override { return DType::f32; }
+
+  OwnedTensor allocate(DType dtype, std::int64_t rows, std::int64_t cols) override {
+    const auto width = static_cast<std::int64_t>(size_of(dtype));
+    const std::string what = fmt::format("a tensor [{}, {}] of {}", rows, cols, to_string(dtype));
+    auto memory =
+        std::make_unique<cpu::HostMemory>(cpu::allocate_buffer(cpu::size_product({rows, cols, width}, what), what));
+    return {{dtype, rows, cols, cols, memory->data()}, std::move(memory)};
+  }
+
+  void write(const Tensor& target, std::span<const std::byte> source) override {
+    const MatrixView<std::byte> rows = bytes_of(target);
+    check(static_cast<std::int64_t>(source.size()) == rows.rows * rows.cols, "as many bytes as the tensor has");
+    for (std::int64_t i = 0; i < rows.rows && rows.cols > 0; ++i) {
+      std::memcpy(rows.row(i).data(), source.data() + i * rows.cols, rows.row(i).size());
+    }
+  }
+
+  void read(const Tensor& source, std::span<std::byte> target) override {
+    const MatrixView<std::byte> rows = bytes_of(source);
+    check(static_cast<std::int64_t>(target.size()) == rows.rows * rows.cols, "as many bytes as the tensor has");
+    for (std::int64_t i = 0; i < rows.rows && rows.cols > 0; ++i) {
+      std::memcpy(target.data() + i * rows.cols, rows.row(i).data(), rows.row(i).size());
+    }
+  }
+
+  std::unique_ptr<KvCache> make_kv_cache(const KvShape& shape) override {
+    return std::make_unique<cpu::CpuKvCache>(shape);
+  }
+
+  std::unique_ptr<Linear> load_linear(const LinearSource& source) override {
+    cpu::check_parts(source);
+    check_bias(source);
+    check_workspace(source.plan->name, source.plan->tensor.k);
+    if (source.plan->route == Route::qpn8) return cpu::load_packed(source, team_);
+    return cpu::load_dense(source, team_);
+  }
+
+  std::unique_ptr<Linear> share_linear(const Tensor& weight) override {
+    check(weight.stride == weight.cols, "a shared weight has no gaps");
+    check_workspace("the shared LM head", weight.cols);
+    const cpu::DenseWeightView view = {.dtype = weight.dtype, .data = weight.data, .n = weight.rows, .k = weight.cols};
+    return std::make_unique<cpu::DenseLinear>(view, Buffer(), std::vector<float>());
+  }
+
+  OwnedTensor load_table(const Checkpoint& checkpoint, const CheckpointTensor& tensor) override {
+    return cpu::load_table(checkpoint, tensor, team_);
+  }
+
+  void embed(const Tensor& table, const Tensor& ids, const Tensor& out) override {
+    const std::span<const std::int32_t> rows = column(ids);
+    check(static_cast<std::int64_t>(rows.size()) == out.rows && table.cols == out.cols, "a row is found for every id");
+    for (const std::int32_t id : rows) check(id >= 0 && id < table.rows, "ids are in range");
+    cpu::embed({table.dtype, table.data, table.rows, table.cols, table.stride}, rows, floats(out), team_);
+  }
+
+  void gather_rows(const Tensor& in, const Tensor& rows, const Tensor& out) override {
+    check(in.dtype == out.dtype, "rows keep their type");
+    for (const std::int32_t row : column(rows)) check(row >= 0 && row < in.rows, "rows are in range");
+    cpu::gather_rows(bytes_of(in), column(rows), bytes_of(out), team_);
+  }
+
+  void linear(const Linear& weight, const Tensor& x, const Tensor& y) override {
+    static_cast<const cpu::CpuLinear&>(weight).apply(floats(x), floats(y), products());
+  }
+
+  void rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& out) override {
+    cpu::rms_norm(floats(x), single_row(weight), eps, floats(out), team_);
+  }
+
+  void add_rms_norm(const Tensor& residual, const Tensor& delta, const Tensor& weight, float eps,
+                    const Tensor& out) override {
+    cpu::add_rms_norm(floats(residual), floats(delta), single_row(weight), eps, floats(out), team_);
+  }
+
+  void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) override {
+    cpu::head_rms_norm(floats(x), single_row(weight), eps, team_);
+  }
+
+  void rope_angles(const Tensor& positions, const Tensor& frequencies, float scale, const Tensor& angles) override {
+    cpu::rope_angles(column(positions), single_row(frequencies), scale, floats(angles), team_);
+  }
+
+  void rope(const Tensor& x, std::int64_t head_dim, const Tensor& angles, RopePairing pairing) override {
+    const auto rotate = pairing == RopePairing::halves ? cpu::rope_halves : cpu::rope_interleaved;
+    rotate(floats(x), head_dim, floats(angles), team_);
+  }
+
+  void append_kv(KvCache& cache, std::int64_t layer, const Tensor& k, const Tensor& v, const Batch& batch) override {
+    cpu::append_kv(static_cast<cpu::CpuKvCache&>(cache).layer(layer), floats(k), floats(v), places_of(batch), team_);
+  }
+
+  void attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
+                 const AttentionShape& shape, const Tensor& out) override {
+    const cpu::KvLayer kv = static_cast<const cpu::CpuKvCache&>(cache).layer(layer);
+    check(shape.kv_heads == kv.kv_heads && shape.head_dim == kv.head_dim, "attention fits the cache");
+    const cpu::AttentionRule rule = {.heads = shape.heads, .scale = shape.scale, .window = shape.window};
+    cpu::attention(kv, floats(q), places_of(batch), rule, attention_, floats(out), team_);
+  }
+
+  void swiglu(const Tensor& gate_up, const Tensor& out) override { cpu::swiglu(floats(gate_up), floats(out), team_); }
+
+  void route_experts(const Tensor& logits, bool normalise, const Tensor& ids, const Tensor& weights) override {
+    cpu::route_experts(floats(logits), normalise, integers(ids), floats(weights), team_);
+  }
+
+  void experts(const ExpertWeights& weights, const Tensor& x, const Tensor& ids, const Tensor& route_weights,
+               const Tensor& out) override {
+    experts_.run(weights, floats(x), integers(ids), floats(route_weights), floats(out), products());
+  }
+
+  void find_non_finite(const Tensor& x, const Tensor& out) override {
+    cpu::find_non_finite(floats(x), column(out), team_);
+  }
+
+ private:
+  cpu::ProductContext products() { return {workspace_, padded_, team_}; }
+
+  /// Now, because a prompt would find out only when it is long enough.
+  void check_workspace(const std::string& name, std::int64_t k) const {
+    const std::size_t needed = cpu::gemm_workspace_bytes(k, team_.size());
+    if (needed <= workspace_.capacity()) return;
+    throw Error(
+        Error::missing_capability,
+        fmt::format("{}: products of K={} by {} threads need {} bytes of workspace, there are {}; fewer threads "
+                    "or a larger workspace are needed",
+                    name, k, team_.size(), needed, workspace_.capacity()));
+  }
+
+  static void check_bias(const LinearSource& source) {
+    const std::vector<float>& bias = source.bias;
+    check(bias.empty() || static_cast<std::int64_t>(bias.size()) == source.plan->tensor.n, "a bias for every output");
+    const auto* values = reinterpret_cast<const std::byte*>(bias.data());
+    const std::int64_t bad = cpu::first_non_finite(DType::f32, values, static_cast<std::int64_t>(bias.size()));
+    if (bad < 0) return;
+    throw Error(Error::bad_value,
+                fmt::format("{}: value {} of its bias is not a finite number", source.plan->name, bad));
+  }
+
+  Hardware hardware_;
+  ThreadTeam team_;
+  Workspace workspace_;
+  cpu::Scratch padded_;
+  cpu::AttentionScratch attention_;
+  cpu::ExpertRunner experts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options) {
+  return std::make_unique<CpuBackend>(options);
+}
+
+}  // namespace qpn8

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/cpu/memory.hpp"
+#include "kernels/cpu/dense_linear.hpp"
+#include "qpn8/linear.hpp"
+#include "qpn8/pack.hpp"
+#include "qpn8/thread_team.hpp"
+
+namespace qpn8::cpu {
+
+/// What a product needs beside its operands.
+struct ProductContext {
+  Workspace& workspace;
+  Scratch& padded;  ///< results of weights that were padded
+  ThreadTeam& team;
+};
+
+/// A projection in host memory: y = x W^T + bias.
+class CpuLinear : public Linear {
+ public:
+  explicit CpuLinear(std::vector<float> bias) : bias_(std::move(bias)) {}
+
+  void apply(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const;
+
+ private:
+  virtual void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const = 0;
+
+  std::vector<float> bias_;
+};
+
+/// In its stored precision, or F32.
+class DenseLinear : public CpuLinear {
+ public:
+  /// `memory` holds what `weight` shows; empty if somebody else keeps it.
+  DenseLinear(const DenseWeightView& weight, Buffer memory, std::vector<float> bias)
+      : CpuLinear(std::move(bias)), weight_(weight), memory_(std::move(memory)) {}
+
+  std::int64_t k() const override { return weight_.k; }
+  std::int64_t n() const override { return weight_.n; }
+  std::int64_t bytes() const override {
+    return weight_.n * weight_.k * static_cast<std::int64_t>(size_of(weight_.dtype));
+  }
+
+ private:
+  void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const override;
+
+  DenseWeightView weight_;
+  Buffer memory_;
+};
+
+/// E4M3 codes; the last weight.n - n channels are padding.
+class PackedLinear : public CpuLinear {
+ public:
+  PackedLinear(PackedWeight weight, const Schedule& schedule, std::int64_t n, std::vector<float> bias)
+      : CpuLinear(std::move(bias)), weight_(std::move(weight)), schedule_(schedule), n_(n) {}
+
+  std::int64_t k() const override { return weight_.k; }
+  std::int64_t n() const override { return n_; }
+  std::int64_t bytes() const override { return weight_.bytes(); }
+
+ private:
+  void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const override;
+
+  PackedWeight weight_;
+  Schedule schedule_;
+  std::int64_t n_;
+};
+
+}  // namespace qpn8::cpu
