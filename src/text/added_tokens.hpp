@@ -19,7 +19,8 @@ namespace qpn8::text {
 /// One entry of `added_tokens`.
 struct AddedToken {
   TokenId id = 0;
-  std::string content;
+  std::string content;   ///< what the file calls it
+  std::string spelling;  ///< what it is in a text and decodes to: the content, normalised where `normalized` says so
   bool single_word = false;  ///< matches only where no word character touches it
   bool lstrip = false;       ///< takes the white space before it along
   bool rstrip = false;       ///< takes the white space behind it along
@@ -36,21 +37,17 @@ struct AddedTokenPart {
 /// Finds added tokens in a text: the leftmost, and of those that begin there the longest.
 class AddedTokenMatcher {
  public:
-  struct Entry {
-    std::string pattern;  ///< the token's content as the text to search spells it; not empty
-    AddedToken token;
-  };
   AddedTokenMatcher() = default;
-  /// Of entries with the same pattern the first counts.
-  explicit AddedTokenMatcher(std::vector<Entry> entries);
+  /// No spelling is empty. Of tokens with the same spelling the first counts.
+  explicit AddedTokenMatcher(std::vector<AddedToken> tokens);
 
   std::vector<AddedTokenPart> split(std::string_view text) const;
 
  private:
-  const Entry* longest_at(std::string_view text, std::size_t at) const;
+  const AddedToken* longest_at(std::string_view text, std::size_t at) const;
 
-  std::vector<Entry> entries_;               // sorted by pattern
-  std::array<std::size_t, 257> first_ = {};  // entries whose pattern begins with byte b are [first_[b], first_[b + 1])
+  std::vector<AddedToken> tokens_;           // sorted by spelling
+  std::array<std::size_t, 257> first_ = {};  // tokens whose spelling begins with byte b are [first_[b], first_[b + 1])
 };
 
 /// The added tokens of a tokenizer.json. Immutable and thread-safe.

@@ -14,6 +14,8 @@ namespace qpn8::text {
 namespace {
 
 constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+/// Outside of a class Oniguruma's \w also matches the superscript digits and fractions of Latin-1.
+constexpr std::string_view kLoneWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
 constexpr std::string_view kHexDigit = "0-9A-Fa-f";
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
@@ -33,7 +35,7 @@ constexpr auto kPosixClasses = std::to_array<PosixClass>({
     {"alnum", "\\p{Alphabetic}\\p{Nd}"},
     {"digit", "\\p{Nd}"},
     {"lower", "\\p{Lowercase}"},
-    {"punct", "[:punct:]"},
+    {"punct", "\\p{P}\\p{S}"},
     {"space", "\\p{White_Space}"},
     {"upper", "\\p{Uppercase}"},
     {"xdigit", kHexDigit},
@@ -106,9 +108,9 @@ void Translator::escape() {
     case 'S':
       return replace(2, "\\P{White_Space}");
     case 'w':
-      return set(kWord);
+      return set(in_class_ ? kWord : kLoneWord);
     case 'W':
-      return complement(kWord);
+      return complement(kLoneWord);
     case 'h':
       return set(kHexDigit);
     case 'H':

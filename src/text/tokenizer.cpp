@@ -50,7 +50,7 @@ void Tokenizer::Impl::encode_segment(text::Segment segment, std::vector<TokenId>
 }
 
 const std::string& Tokenizer::Impl::token(TokenId id) const {
-  if (const text::AddedToken* added = added_tokens_.find(id)) return added->content;
+  if (const text::AddedToken* added = added_tokens_.find(id)) return added->spelling;
   if (const std::string* token = model_.vocabulary().token(id)) return *token;
   throw Error(Error::bad_value,
               fmt::format("{}: no token has the id {}; ids are below {}", file_, id, vocabulary_size()));

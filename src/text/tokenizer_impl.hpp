@@ -26,7 +26,7 @@ class Tokenizer::Impl {
   std::vector<TokenId> with_special(const std::vector<TokenId>& ids) const { return post_processor_.apply(ids); }
   text::DecodeStream open_stream() const { return decoder_.open(); }
 
-  /// The token of an id; Error::bad_value if there is none.
+  /// The token of an id as the decoder reads it; Error::bad_value if there is none.
   const std::string& token(TokenId id) const;
   std::optional<TokenId> id_of(std::string_view token) const;
   bool is_special(TokenId id) const;
