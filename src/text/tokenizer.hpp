@@ -20,6 +20,8 @@ using TokenId = std::int32_t;
 class Tokenizer {
  public:
   explicit Tokenizer(const std::filesystem::path& file);
+  /// The same from the file's content; `name` is what errors call the file.
+  static Tokenizer parse(std::string_view json, const std::filesystem::path& name);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -42,26 +44,30 @@ class Tokenizer {
  private:
   friend class StreamDecoder;
   class Impl;
+  explicit Tokenizer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
-/// Decodes ids one at a time and holds back what may still change: an incomplete UTF-8 sequence, a leading space.
+/// Decodes ids one at a time and holds back what may still change: an incomplete UTF-8 sequence, a leading space, a run
+/// of byte tokens (of which the reference replaces every byte if any is ill-formed).
 /// The concatenation of all push() results and finish() equals Tokenizer::decode of all ids.
+/// The tokenizer must outlive the decoder.
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = false);
+  ~StreamDecoder();
+  StreamDecoder(StreamDecoder&&) noexcept;
+  StreamDecoder& operator=(StreamDecoder&&) noexcept;
 
-  /// The text that became certain with this id; may be empty.
+  /// The text that became certain with this id; may be empty. An id outside the vocabulary is Error::bad_value.
   std::string push(TokenId id);
 
-  /// What was held back; an incomplete sequence becomes U+FFFD.
+  /// What was held back; an incomplete sequence becomes U+FFFD. Nothing may be pushed after it.
   std::string finish();
 
  private:
-  const Tokenizer* tokenizer_;
-  bool skip_special_;
-  bool started_ = false;
-  std::string pending_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace qpn8
