@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A user's text inside a one-line message: quoted, control characters escaped, ill-formed UTF-8 replaced.
-std::string quoted(std::string_view text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string in_quotes(std::string_view text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 bool equal_ignoring_case(std::string_view text, std::string_view lower) {
   return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
@@ -46,7 +46,7 @@ Json parse_value(std::string_view value, std::string_view arg) {
     Json json = Json::parse(value, nullptr, /*allow_exceptions=*/false);
     if (json.is_discarded()) {
       throw Error(Error::bad_argument,
-                  "engine argument " + quoted(arg) + ": the value starts as JSON does and is not valid JSON");
+                  "engine argument " + in_quotes(arg) + ": the value starts as JSON does and is not valid JSON");
     }
     return json;
   }
@@ -60,7 +60,7 @@ nlohmann::ordered_json parse_engine_args(std::span<const std::string> args) {
   for (const std::string& arg : args) {
     const std::size_t equals = arg.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw Error(Error::bad_argument, "engine argument " + quoted(arg) + ": expected KEY=VALUE");
+      throw Error(Error::bad_argument, "engine argument " + in_quotes(arg) + ": expected KEY=VALUE");
     }
     std::string key = arg.substr(0, equals);
     std::replace(key.begin(), key.end(), '-', '_');

@@ -1,6 +1,7 @@
 #include "engine/sampler.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,24 +14,43 @@ namespace {
 
 // The weight of the likeliest token; the others' are fractions of it. Tokens less likely by more than 2^-41 get none.
 // With 2^24 tokens a sum still fits 64 bits.
-constexpr std::uint64_t kPeakWeight = std::uint64_t{1} << 40;
+constexpr int kWeightBits = 40;
+constexpr std::uint64_t kPeakWeight = std::uint64_t{1} << kWeightBits;
 
-// exp(x) * kPeakWeight for x <= 0. Not std::exp: its last bit differs between libraries, and with it a draw would.
-std::uint64_t weight_of(float x) {
+constexpr std::size_t kBlock = 256;
+
+// out[i] = exp((logits[i] - peak) * inverse) * kPeakWeight, for logits up to the peak. Not std::exp: its last bit
+// differs between libraries, and with it a draw would. Without branches, so that a compiler vectorises it; over a whole
+// vocabulary this is most of what sampling costs.
+void scaled_exponentials(std::span<const float> logits, float peak, float inverse, std::span<float, kBlock> out) {
   constexpr float kLog2E = 1.44269504F;
   constexpr float kLn2High = 0.693145752F;  // 15 significant bits, so that n * kLn2High is exact
   constexpr float kLn2Low = 1.42860677e-6F;
-  if (!(x > -29.0F)) return 0;
-  const int n = static_cast<int>(x * kLog2E - 0.5F);
-  const float r = (x - static_cast<float>(n) * kLn2High) - static_cast<float>(n) * kLn2Low;
-  // The Taylor series; |r| <= ln(2) / 2 leaves a remainder below 6e-9.
-  float p = 1.0F / 5040;
-  for (const float coefficient : {1.0F / 720, 1.0F / 120, 1.0F / 24, 1.0F / 6, 1.0F / 2, 1.0F, 1.0F}) {
-    p = p * r + coefficient;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    // The maximum of x and -29, where the result is below 1/2: of floats that are not positive, as integers.
+    const auto bits = std::bit_cast<std::uint32_t>((logits[i] - peak) * inverse);
+    const auto x = std::bit_cast<float>(std::min(bits, std::bit_cast<std::uint32_t>(-29.0F)));
+    const auto n = static_cast<std::int32_t>(x * kLog2E - 0.5F);
+    const float r = (x - static_cast<float>(n) * kLn2High) - static_cast<float>(n) * kLn2Low;
+    // The Taylor series; |r| <= ln(2) / 2 leaves a remainder below 6e-9.
+    float p = 1.0F / 5040;
+    p = p * r + 1.0F / 720;
+    p = p * r + 1.0F / 120;
+    p = p * r + 1.0F / 24;
+    p = p * r + 1.0F / 6;
+    p = p * r + 1.0F / 2;
+    p = p * r + 1.0F;
+    p = p * r + 1.0F;
+    out[i] = p * std::bit_cast<float>((n + 127 + kWeightBits) * (1 << 23));
   }
-  const auto power = std::bit_cast<float>(static_cast<std::uint32_t>(n + 127 + 40) << 23);
-  return static_cast<std::uint64_t>(p * power + 0.5F);
 }
+
+// Buckets of rising weight for radix selection: the exponent and four bits of the mantissa, 16 buckets an octave.
+std::size_t bucket_of(std::uint64_t weight) {
+  constexpr std::uint32_t kOfOne = 127U << 4;
+  return (std::bit_cast<std::uint32_t>(static_cast<float>(weight)) >> 19) - kOfOne;
+}
+constexpr std::size_t kBuckets = (kWeightBits << 4) + 1;
 
 // Integers in the order of the floats they stand for; -0 and 0 are the same.
 std::int32_t ordered_bits(float value) {
@@ -115,32 +135,47 @@ bool Sampler::penalise(std::span<float> logits) const {
   return true;
 }
 
-// The tokens that top-k leaves, with their weights at this temperature.
+// The tokens that top-k leaves, with their weights at this temperature, in order of rising id.
 void Sampler::gather(std::span<const float> logits, float peak) {
-  // Below 1e-30 all temperatures are alike, and this keeps 0 * (1 / temperature) from being NaN.
-  const auto inverse = static_cast<float>(1.0 / std::max(options_.temperature, 1e-30));
-  RankedLogit last{-std::numeric_limits<float>::infinity(), 0};
-  const auto top_k = static_cast<std::size_t>(options_.top_k);
-  if (top_k > 0 && top_k < vocabulary_) last = find_top_k(logits);
   candidates_.clear();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const RankedLogit token{logits[i], static_cast<TokenId>(i)};
-    if (before(last, token)) continue;
-    const std::uint64_t weight = weight_of((token.key - peak) * inverse);
-    if (weight > 0) candidates_.push_back({weight, token.id});
+  const auto top_k = static_cast<std::size_t>(options_.top_k);
+  if (top_k == 0 || top_k >= vocabulary_) {
+    for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
+      weigh(logits.subspan(begin, std::min(kBlock, logits.size() - begin)), peak,
+            [&](std::size_t i) { return static_cast<TokenId>(begin + i); });
+    }
+    return;
+  }
+  find_top_k(logits, top_k);
+  std::array<float, kBlock> block{};
+  for (std::size_t begin = 0; begin < top_k; begin += kBlock) {
+    const std::size_t count = std::min(kBlock, top_k - begin);
+    for (std::size_t i = 0; i < count; ++i) block[i] = best_logits_[begin + i].key;
+    weigh(std::span(block).first(count), peak, [&](std::size_t i) { return best_logits_[begin + i].id; });
   }
 }
 
-// The last of the k best, in one pass: what beats the k-th best so far waits in a buffer that is cut back to k when it
-// is full. On logits in no particular order few get that far, so the cost is that of reading them.
-Sampler::RankedLogit Sampler::find_top_k(std::span<const float> logits) {
-  const auto k = static_cast<std::size_t>(options_.top_k);
+template <class IdAt>
+void Sampler::weigh(std::span<const float> block, float peak, IdAt id_at) {
+  // Below 1e-30 all temperatures are alike, and this keeps 0 * (1 / temperature) from being NaN.
+  const auto inverse = static_cast<float>(1.0 / std::max(options_.temperature, 1e-30));
+  std::array<float, kBlock> weights{};
+  scaled_exponentials(block, peak, inverse, weights);
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const auto weight = static_cast<std::uint64_t>(static_cast<std::int64_t>(weights[i] + 0.5F));
+    if (weight > 0) candidates_.push_back({weight, id_at(i)});
+  }
+}
+
+// Leaves the k best in best_logits_, in order of rising id. What beats the k-th best so far waits in a buffer that is
+// cut back to k when it is full; on logits in no particular order few get that far, so the cost is that of one pass.
+void Sampler::find_top_k(std::span<const float> logits, std::size_t k) {
   const std::size_t room = std::min(vocabulary_, k + std::max<std::size_t>(k, 1024));
   const auto cut = [&] {
     std::nth_element(best_logits_.begin(), best_logits_.begin() + static_cast<std::ptrdiff_t>(k - 1),
                      best_logits_.end(), [](const RankedLogit& a, const RankedLogit& b) { return before(a, b); });
     best_logits_.resize(k);
-    return best_logits_.back();
+    return best_logits_.back().key;
   };
   best_logits_.clear();
   float threshold = -std::numeric_limits<float>::infinity();
@@ -148,12 +183,14 @@ Sampler::RankedLogit Sampler::find_top_k(std::span<const float> logits) {
     // An equal logit loses: its id is higher than that of any token in the buffer.
     if (!(logits[i] > threshold)) continue;
     if (best_logits_.size() == room) {
-      threshold = cut().key;
+      threshold = cut();
       if (!(logits[i] > threshold)) continue;
     }
     best_logits_.push_back({logits[i], static_cast<TokenId>(i)});
   }
-  return cut();
+  cut();
+  std::sort(best_logits_.begin(), best_logits_.end(),
+            [](const RankedLogit& a, const RankedLogit& b) { return a.id < b.id; });
 }
 
 // Keeps the fewest likeliest tokens that together have at least top_p of the weight.
@@ -162,14 +199,17 @@ void Sampler::keep_top_p() {
   const double wanted = std::ceil(options_.top_p * static_cast<double>(total));
   std::uint64_t needed = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, total);
 
-  // All tokens lighter than this together are not needed, so none of them alone is. Most of a vocabulary ends here.
-  const std::uint64_t dispensable = (total - needed) / candidates_.size();
+  // The bucket that holds the last token that stays: few tokens are in it, and only they need to be ranked.
+  std::array<std::uint64_t, kBuckets> mass{};
+  for (const RankedWeight& token : candidates_) mass[bucket_of(token.key)] += token.key;
+  std::size_t bucket = kBuckets - 1;
+  for (; mass[bucket] < needed; --bucket) needed -= mass[bucket];
   scratch_.clear();
   for (const RankedWeight& token : candidates_) {
-    if (token.key > dispensable) scratch_.push_back(token);
+    if (bucket_of(token.key) == bucket) scratch_.push_back(token);
   }
 
-  // Bisection by rank: [first, last) holds the last token that stays, what is before `first` stays.
+  // Bisection by rank: the last token that stays is in [first, last), what is before `first` stays.
   std::size_t first = 0;
   std::size_t last = scratch_.size();
   const auto at = [&](std::size_t i) { return scratch_.begin() + static_cast<std::ptrdiff_t>(i); };

@@ -17,10 +17,10 @@ std::optional<std::size_t> argmax(std::span<const float> values);
 
 /// Chooses the tokens of one sequence after the other.
 ///
-/// Nothing is ever sorted: top-k and top-p find the last token that stays and filter by it. Weights are integers, so
-/// their sums do not depend on the order of adding and a draw depends on logits, options and seed alone, on every
-/// platform. All memory is allocated by the constructor (about 40 bytes a token of the vocabulary, touched only by
-/// what needs it).
+/// The vocabulary is never sorted: top-k and top-p find the last token that stays and filter by it. Weights are
+/// integers, so their sums do not depend on the order of adding and a draw depends on logits, options and seed alone,
+/// on every platform. All memory is allocated by the constructor (about 40 bytes a token of the vocabulary, touched
+/// only by what needs it).
 class Sampler {
  public:
   explicit Sampler(std::size_t vocabulary);
@@ -47,7 +47,9 @@ class Sampler {
   bool penalise(std::span<float> logits) const;
   void see(TokenId id);
   void gather(std::span<const float> logits, float peak);
-  RankedLogit find_top_k(std::span<const float> logits);
+  template <class IdAt>
+  void weigh(std::span<const float> block, float peak, IdAt id_at);
+  void find_top_k(std::span<const float> logits, std::size_t k);
   void keep_top_p();
   void keep_min_p();
   std::uint64_t total_weight() const;
