@@ -79,6 +79,7 @@ std::vector<TokenId> Engine::encode_prompt(std::string_view text) const {
 
 GenerationResult Engine::generate(const GenerationRequest& request,
                                   const std::function<void(std::string_view)>& on_text) {
+  select_kernels(plan().hardware());
   return qpn8::generate(impl_->context(), request, on_text);
 }
 
@@ -86,6 +87,7 @@ std::vector<float> Engine::logits(std::span<const TokenId> ids, std::int64_t chu
   if (chunk < 1) throw Error(Error::bad_argument, "chunk: must be at least 1");
   require_prompt(ids, vocab_size(), context_length());
   std::vector<float> logits(ids.size() * static_cast<std::size_t>(vocab_size()));
+  select_kernels(plan().hardware());
   impl_->runner.reset();
   impl_->runner.extend(ids, chunk, logits);
   return logits;

@@ -1,8 +1,8 @@
 #include "engine/engine_loader.hpp"
 
+#include <algorithm>
 #include <new>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "backend/cpu_backend.hpp"
@@ -19,10 +19,16 @@ Hardware choose_hardware(const EngineOptions& options) {
   if (options.device == "cuda") {
     throw Error(Error::missing_capability, "device \"cuda\": this qpn8 is built without CUDA; legal values: auto, cpu");
   }
-  std::optional<cpu::Isa> forced;
-  if (!options.cpu_isa.empty()) forced = cpu::parse_isa(options.cpu_isa);
-  cpu::use_isa(forced);
-  return {.kind = HardwareKind::cpu, .isa = std::string(cpu::to_string(cpu::current_isa()))};
+  const cpu::Isa isa = options.cpu_isa.empty() ? cpu::available_isas().front() : cpu::parse_isa(options.cpu_isa);
+  Hardware hardware = {.kind = HardwareKind::cpu, .isa = std::string(cpu::to_string(isa))};
+  select_kernels(hardware);
+  return hardware;
+}
+
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
+  CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
+  if (plan.workspace_bytes() > 0) cpu.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
+  return make_cpu_backend(cpu);
 }
 
 // One rank runs everything so far; what the model could be split into has been checked by its projections.
@@ -49,10 +55,6 @@ std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "tokenizer.json";
   if (!std::filesystem::exists(file)) return std::nullopt;
   return Tokenizer(file);
-}
-
-int thread_count(int wanted) {
-  return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 std::int64_t weights_of(const PlannedProjection& projection) {
@@ -89,6 +91,8 @@ void make_cache(LoadedModel& loaded, const EngineOptions& options) {
 }
 
 }  // namespace
+
+void select_kernels(const Hardware& hardware) { cpu::use_isa(cpu::parse_isa(hardware.isa)); }
 
 std::int64_t context_length(const ModelConfig& config, std::int64_t max_model_len) {
   if (max_model_len == 0 && config.max_positions == 0) {
@@ -139,9 +143,10 @@ LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions&
                      .end_tokens = std::move(ends),
                      .tokenizer = load_tokenizer(folder),
                      .max_rows = std::min(options.prefill_chunk, context),
-                     .backend = make_cpu_backend(),
+                     .backend = nullptr,
                      .model = nullptr,
                      .cache = nullptr};
+  loaded.backend = make_backend(options, loaded.plan);
   load_weights(loaded, config, projections, observer);
   make_cache(loaded, options);
   return loaded;

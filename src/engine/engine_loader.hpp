@@ -35,6 +35,11 @@ struct LoadedModel {
 /// tokenizer; then the weights.
 LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options, const LoadObserver& observer);
 
+/// Makes the kernels those of this hardware. The instruction set is the process's, so an engine selects its own before
+/// it computes: two engines that force different ones may take turns. Error::missing_capability if the machine lacks
+/// it.
+void select_kernels(const Hardware& hardware);
+
 /// Tokens a sequence: `max_model_len`, or the config's positions if that is 0. Error::bad_argument if it is more than
 /// the model has positions for, or if neither says.
 std::int64_t context_length(const ModelConfig& config, std::int64_t max_model_len);
