@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,7 @@ struct ModelSource {
   std::span<const Projection> projections;
   Backend* backend = nullptr;
   std::int64_t max_rows = 0;  ///< most tokens a pass, and most rows of logits
+  std::function<void(const PlannedProjection&)> on_loaded = nullptr;  ///< told of each projection on the backend
 };
 
 /// One supported architecture: what it is made of, and how it is put on a backend.

@@ -37,7 +37,7 @@ class Model {
 
   /// Runs the batch's tokens, which extend what `cache` holds, and writes logits (F32 [n, vocab_size]) for the n rows
   /// of the batch that `logit_rows` (i32 [n, 1]) names. batch.rows is at most the max_rows the model was loaded with,
-  /// and so is n.
+  /// and so is n, which may be 0.
   virtual void forward(const Batch& batch, Cache& cache, const Tensor& logit_rows, const Tensor& logits) = 0;
 
   /// Bytes that one decode step of one sequence reads of weights (the LM head included, the embedding's row not).

@@ -49,7 +49,9 @@ std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) cons
                             .cols = weight.cols()});
   }
   linear.bias = bias_of(described);
-  return source_.backend->load_linear(linear);
+  std::unique_ptr<Linear> loaded = source_.backend->load_linear(linear);
+  if (source_.on_loaded) source_.on_loaded(*linear.plan);
+  return loaded;
 }
 
 std::vector<float> WeightLoader::bias_of(const Projection& projection) const {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <charconv>
+#include <string>
+#include <type_traits>
+
+#include "qpn8/error.hpp"
+
+namespace qpn8::cli {
+
+/// The number that `text` is as a whole, else Error::bad_argument naming `flag`.
+template <class Number>
+Number parse_number(const std::string& flag, const std::string& text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  const char* expected = std::is_floating_point_v<Number> ? "a number"
+                         : std::is_unsigned_v<Number>     ? "an integer of at least 0"
+                                                          : "an integer";
+  const char* fault = error == std::errc::result_out_of_range ? " is out of range; expected " : " is not ";
+  throw Error(Error::bad_argument, flag + " " + text + ":" + fault + expected);
+}
+
+/// A flag with one number.
+template <class Number>
+void add_number(CLI::App& command, const std::string& flag, Number& target, const std::string& meaning) {
+  const auto set = [flag, &target](const std::string& text) { target = parse_number<Number>(flag, text); };
+  command.add_option_function<std::string>(flag, set, meaning)
+      ->type_name(std::is_floating_point_v<Number> ? "NUMBER" : "INTEGER");
+}
+
+}  // namespace qpn8::cli

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "engine/batch_buffer.hpp"
+#include "model/model.hpp"
+#include "text/tokenizer.hpp"
+
+namespace qpn8 {
+
+/// Runs the tokens of one sequence through a model, in passes that the model can take.
+class SequenceRunner {
+ public:
+  /// max_rows: most tokens a pass; the model was loaded with at least as many. The sequence lives in slot 0 of `cache`.
+  SequenceRunner(Backend& backend, Model& model, Cache& cache, std::int64_t max_rows);
+
+  /// Forgets the sequence.
+  void reset();
+
+  /// Tokens the model has seen.
+  std::int64_t length() const { return length_; }
+
+  /// Appends `ids`, at least one, and returns the last one's logits: in host memory, the caller may change them, valid
+  /// until the next call. Allocates nothing.
+  std::span<float> extend(std::span<const TokenId> ids);
+
+  /// Appends `ids` in passes of at most `chunk` tokens and writes the logits of each, row-major.
+  void extend(std::span<const TokenId> ids, std::int64_t chunk, std::span<float> logits);
+
+  /// Repeats the last pass with every layer's output checked, after its logits were found not to be finite.
+  /// Error::check_failed names the first layer that is to blame.
+  [[noreturn]] void raise_non_finite();
+
+ private:
+  void run(std::span<const TokenId> ids, std::int64_t logit_rows, const Tensor& logits);
+
+  Backend& backend_;
+  Model& model_;
+  Cache& cache_;
+  BatchBuffer buffer_;
+  OwnedTensor last_logits_;  // [1, vocabulary]
+  std::vector<float> host_logits_;
+  std::int64_t length_ = 0;
+};
+
+}  // namespace qpn8
