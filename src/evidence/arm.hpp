@@ -53,4 +53,8 @@ class Arm {
   virtual std::optional<nlohmann::ordered_json> plan() const = 0;
 };
 
+/// Error::missing_capability if the candidate shows a plan in which no projection is on QPN8: such a comparison would
+/// end in a tie that says nothing. An arm without a plan (a server) is taken as it is.
+void require_qpn8(const Arm& candidate);
+
 }  // namespace qpn8
