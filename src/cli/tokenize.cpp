@@ -13,7 +13,7 @@
 #include "cli/commands.hpp"
 #include "qpn8/error.hpp"
 
-namespace qpn8 {
+namespace qpn8::cli {
 namespace {
 
 using nlohmann::json;
@@ -91,4 +91,4 @@ void add_tokenize(CLI::App& app) {
   });
 }
 
-}  // namespace qpn8
+}  // namespace qpn8::cli
