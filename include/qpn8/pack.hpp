@@ -86,10 +86,12 @@ struct BlockSource {
   std::int64_t first_col = 0;
 };
 
-/// Packs the rows of `sources`, in order, as in the function above. Scales are repeated for the parts of a block where
-/// borders cut it, so that every code keeps its own. Borders of n and of k that are not multiples of 16 within a block
-/// are Error::unsupported_shape.
-PackedWeight pack_blockwise(std::span<const BlockSource> sources, std::int64_t k, ThreadTeam& team);
+/// Packs the rows of `sources`, in order, as in the function above, and zero channels after them up to `padded_n` (0:
+/// no padding). Scales are repeated for the parts of a block where borders cut it, so that every code keeps its own.
+/// Borders of n and of k that are not multiples of 16 within a block are Error::unsupported_shape; fewer scales than
+/// the rectangle needs are Error::bad_argument.
+PackedWeight pack_blockwise(std::span<const BlockSource> sources, std::int64_t k, std::int64_t padded_n,
+                            ThreadTeam& team);
 
 /// Packs codes as they are, with one scale per output channel.
 PackedWeight pack_codes(MatrixView<const std::uint8_t> codes, std::span<const float> scales, ThreadTeam& team);

@@ -13,7 +13,7 @@ namespace qpn8 {
 struct CpuBackendOptions {
   int threads = 0;                                         ///< 0: one a processor that this process may use
   std::size_t workspace_bytes = Workspace::kDefaultBytes;  ///< for products of more than kMaxPackedRows rows
-  std::optional<cpu::Isa> isa;                             ///< the machine's best if absent; holds for the process
+  std::optional<cpu::Isa> isa = std::nullopt;              ///< the machine's best if absent; holds for the process
 };
 
 /// The backend of the host's processors: activations are FP32, device memory is host memory.

@@ -18,7 +18,9 @@ namespace {
 constexpr std::int64_t kQuad = 4;
 constexpr std::int64_t kQuadBytes = kQuad * kTileColumns;
 
-std::int64_t blocks_of(std::int64_t extent) { return (extent + kScaleBlock - 1) / kScaleBlock; }
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t blocks_of(std::int64_t extent) { return divide_up(extent, kScaleBlock); }
 
 /// A weight under construction: what becomes `codes` is still writable.
 struct Draft {
@@ -116,6 +118,18 @@ void append_scales(const BlockSource& source, PackedWeight& weight) {
   }
 }
 
+void check_source(const BlockSource& source, std::int64_t k) {
+  const std::int64_t rows = blocks_of(source.first_row + source.codes.rows);
+  const std::int64_t cols = blocks_of(source.first_col + k);
+  if (source.codes.cols == k && source.scales.rows >= rows && source.scales.cols >= cols) return;
+  throw Error(
+      Error::bad_argument,
+      fmt::format("scales: [{}, {}] for codes [{}, {}] from row {} and column {} on; K={} and scales of at least "
+                  "[{}, {}] are needed",
+                  source.scales.rows, source.scales.cols, source.codes.rows, source.codes.cols, source.first_row,
+                  source.first_col, k, rows, cols));
+}
+
 void check_scale_rows(MatrixView<const float> scales) {
   for (std::int64_t row = 0; row < scales.rows; ++row) {
     try {
@@ -164,25 +178,34 @@ PackedWeight pack_channelwise(MatrixView<const Half> weight, ThreadTeam& team) {
   return pack_channelwise(std::span(&source, 1), weight.cols, team);
 }
 
-PackedWeight pack_blockwise(std::span<const BlockSource> sources, std::int64_t k, ThreadTeam& team) {
-  std::int64_t n = 0;
-  for (const BlockSource& source : sources) n += source.codes.rows;
+PackedWeight pack_blockwise(std::span<const BlockSource> sources, std::int64_t k, std::int64_t padded_n,
+                            ThreadTeam& team) {
+  std::int64_t rows = 0;
+  for (const BlockSource& source : sources) rows += source.codes.rows;
+  const std::int64_t n = std::max(rows, padded_n);
   Draft draft(n, k, ScaleKind::block);
   choose_block_edges(sources, draft.weight);
   std::int64_t first = 0;
   for (const BlockSource& source : sources) {
+    check_source(source, k);
     check_scale_rows(source.scales);
     append_scales(source, draft.weight);
     place_codes(draft, first, source.codes, team);
     first += source.codes.rows;
   }
+  // Zero times any scale is zero, so that the padding may share the last block; blocks of its own get scale 1.
+  PackedWeight& weight = draft.weight;
+  const std::int64_t blocks = divide_up(n, weight.block_n) * divide_up(k, weight.block_k);
+  weight.scales.resize(static_cast<std::size_t>(blocks), 1.0F);
+  const std::vector<std::uint8_t> zeros(static_cast<std::size_t>(k));
+  place_codes(draft, rows, MatrixView<const std::uint8_t>(zeros.data(), n - rows, k, 0), team);
   return std::move(draft.weight);
 }
 
 PackedWeight pack_blockwise(MatrixView<const std::uint8_t> codes, MatrixView<const float> scales, ThreadTeam& team) {
   check_code_shape(codes, scales.rows, scales.cols, blocks_of(codes.rows), blocks_of(codes.cols));
   const BlockSource source = {.codes = codes, .scales = scales};
-  return pack_blockwise(std::span(&source, 1), codes.cols, team);
+  return pack_blockwise(std::span(&source, 1), codes.cols, 0, team);
 }
 
 PackedWeight pack_codes(MatrixView<const std::uint8_t> codes, std::span<const float> scales, ThreadTeam& team) {
@@ -203,7 +226,7 @@ std::uint8_t code_at(const PackedWeight& weight, std::int64_t n, std::int64_t k)
 float scale_at(const PackedWeight& weight, std::int64_t n, std::int64_t k) {
   check(n >= 0 && n < weight.n && k >= 0 && k < weight.k, "scale_at: inside the weight");
   if (weight.scale_kind == ScaleKind::channel) return weight.scales[static_cast<std::size_t>(n)];
-  const std::int64_t blocks = (weight.k + weight.block_k - 1) / weight.block_k;
+  const std::int64_t blocks = divide_up(weight.k, weight.block_k);
   return weight.scales[static_cast<std::size_t>(n / weight.block_n * blocks + k / weight.block_k)];
 }
 
