@@ -13,7 +13,7 @@
 #include "cli/commands.hpp"
 #include "qpn8/error.hpp"
 
-namespace qpn8 {
+namespace qpn8::cli {
 namespace {
 
 using nlohmann::json;
@@ -68,14 +68,14 @@ void tokenize_lines(const Tokenizer& tokenizer, const TokenizeOptions& options, 
   }
 }
 
-void add_tokenize(CLI::App& app) {
+void add_tokenize(CLI::App& program) {
   struct Arguments {
     std::filesystem::path model;
     std::filesystem::path tokenizer;
     TokenizeOptions options;
   };
   CLI::App* const command =
-      app.add_subcommand("tokenize", R"(Encode {"text"} or decode {"ids"}, JSON lines from standard input)");
+      program.add_subcommand("tokenize", R"(Encode {"text"} or decode {"ids"}, JSON lines from standard input)");
   const auto arguments = std::make_shared<Arguments>();
   CLI::Option_group* const source = command->add_option_group("tokenizer");
   source->add_option("--model", arguments->model, "Folder of a checkpoint, whose tokenizer.json is read");
@@ -87,8 +87,8 @@ void add_tokenize(CLI::App& app) {
     const bool has_file = !arguments->tokenizer.empty();
     const Tokenizer tokenizer(has_file ? arguments->tokenizer : arguments->model / "tokenizer.json");
     tokenize_lines(tokenizer, arguments->options, std::cin, "standard input", std::cout);
-    std::cout.flush();
+    if (!std::cout.flush()) throw Error(Error::bad_argument, "standard output: cannot be written");
   });
 }
 
-}  // namespace qpn8
+}  // namespace qpn8::cli

@@ -5,7 +5,7 @@
 
 #include "text/tokenizer.hpp"
 
-namespace qpn8 {
+namespace qpn8::cli {
 
 struct TokenizeOptions {
   bool decode = false;   ///< read "ids" even where a line has "text" too
@@ -20,4 +20,4 @@ struct TokenizeOptions {
 void tokenize_lines(const Tokenizer& tokenizer, const TokenizeOptions& options, std::istream& input,
                     const std::string& input_name, std::ostream& output);
 
-}  // namespace qpn8
+}  // namespace qpn8::cli
