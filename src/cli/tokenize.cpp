@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/output.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8::cli {
@@ -55,13 +56,13 @@ Item process(const Tokenizer& tokenizer, const TokenizeOptions& options, const s
 }  // namespace
 
 void tokenize_lines(const Tokenizer& tokenizer, const TokenizeOptions& options, std::istream& input,
-                    const std::string& input_name, std::ostream& output) {
+                    const std::string& input_name, const std::function<void(std::string_view)>& write) {
   std::string line;
   for (std::int64_t number = 1; std::getline(input, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     try {
       const Item item = process(tokenizer, options, line);
-      output << nlohmann::ordered_json{{"text", item.text}, {"ids", item.ids}}.dump() << '\n';
+      write(nlohmann::ordered_json{{"text", item.text}, {"ids", item.ids}}.dump() + "\n");
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("{}:{}: {}", input_name, number, error.what()));
     }
@@ -86,8 +87,7 @@ void add_tokenize(CLI::App& program) {
   command->callback([arguments] {
     const bool has_file = !arguments->tokenizer.empty();
     const Tokenizer tokenizer(has_file ? arguments->tokenizer : arguments->model / "tokenizer.json");
-    tokenize_lines(tokenizer, arguments->options, std::cin, "standard input", std::cout);
-    if (!std::cout.flush()) throw Error(Error::bad_argument, "standard output: cannot be written");
+    tokenize_lines(tokenizer, arguments->options, std::cin, "standard input", write_output);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "qpn8/error.hpp"
 #include "support/tokenizers.hpp"
@@ -21,9 +22,9 @@ Tokenizer tokenizer() {
 
 std::string output_of(const std::string& input, const cli::TokenizeOptions& options = {}) {
   std::istringstream in(input);
-  std::ostringstream out;
-  cli::tokenize_lines(tokenizer(), options, in, "standard input", out);
-  return out.str();
+  std::string out;
+  cli::tokenize_lines(tokenizer(), options, in, "standard input", [&](std::string_view line) { out += line; });
+  return out;
 }
 
 std::string error_of(const std::string& input, const cli::TokenizeOptions& options = {}) {
@@ -70,9 +71,10 @@ TEST(TokenizeLines, NamesTheLineThatIsWrong) {
 
 TEST(TokenizeLines, WritesTheLinesBeforeTheOneThatIsWrong) {
   std::istringstream in("{\"text\":\"a\"}\n{");
-  std::ostringstream out;
-  EXPECT_THROW(cli::tokenize_lines(tokenizer(), {}, in, "standard input", out), Error);
-  EXPECT_EQ(out.str(), "{\"text\":\"a\",\"ids\":[0]}\n");
+  std::string out;
+  const auto write = [&](std::string_view line) { out += line; };
+  EXPECT_THROW(cli::tokenize_lines(tokenizer(), {}, in, "standard input", write), Error);
+  EXPECT_EQ(out, "{\"text\":\"a\",\"ids\":[0]}\n");
 }
 
 }  // namespace
