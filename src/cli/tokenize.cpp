@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/output.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8::cli {
@@ -55,27 +56,27 @@ Item process(const Tokenizer& tokenizer, const TokenizeOptions& options, const s
 }  // namespace
 
 void tokenize_lines(const Tokenizer& tokenizer, const TokenizeOptions& options, std::istream& input,
-                    const std::string& input_name, std::ostream& output) {
+                    const std::string& input_name, const std::function<void(std::string_view)>& write) {
   std::string line;
   for (std::int64_t number = 1; std::getline(input, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     try {
       const Item item = process(tokenizer, options, line);
-      output << nlohmann::ordered_json{{"text", item.text}, {"ids", item.ids}}.dump() << '\n';
+      write(nlohmann::ordered_json{{"text", item.text}, {"ids", item.ids}}.dump() + "\n");
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("{}:{}: {}", input_name, number, error.what()));
     }
   }
 }
 
-void add_tokenize(CLI::App& app) {
+void add_tokenize(CLI::App& program) {
   struct Arguments {
     std::filesystem::path model;
     std::filesystem::path tokenizer;
     TokenizeOptions options;
   };
   CLI::App* const command =
-      app.add_subcommand("tokenize", R"(Encode {"text"} or decode {"ids"}, JSON lines from standard input)");
+      program.add_subcommand("tokenize", R"(Encode {"text"} or decode {"ids"}, JSON lines from standard input)");
   const auto arguments = std::make_shared<Arguments>();
   CLI::Option_group* const source = command->add_option_group("tokenizer");
   source->add_option("--model", arguments->model, "Folder of a checkpoint, whose tokenizer.json is read");
@@ -86,8 +87,7 @@ void add_tokenize(CLI::App& app) {
   command->callback([arguments] {
     const bool has_file = !arguments->tokenizer.empty();
     const Tokenizer tokenizer(has_file ? arguments->tokenizer : arguments->model / "tokenizer.json");
-    tokenize_lines(tokenizer, arguments->options, std::cin, "standard input", std::cout);
-    std::cout.flush();
+    tokenize_lines(tokenizer, arguments->options, std::cin, "standard input", write_output);
   });
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "text/tokenizer.hpp"
 
@@ -15,9 +17,10 @@ struct TokenizeOptions {
 /// Encodes or decodes JSON lines.
 ///
 /// A line of input is an object with "text", which is encoded, or "ids", which are decoded with their special tokens;
-/// of both, "text" counts unless `decode` is set. A line of output has both keys. Empty lines are skipped.
-/// What cannot be used is Error::bad_value "INPUT:LINE: ..."; the lines before it are written.
+/// of both, "text" counts unless `decode` is set. Each output, a line with both keys, goes to `write`. Empty lines are
+/// skipped.
+/// What cannot be used is Error::bad_value "INPUT:LINE: ..."; the lines before it were written.
 void tokenize_lines(const Tokenizer& tokenizer, const TokenizeOptions& options, std::istream& input,
-                    const std::string& input_name, std::ostream& output);
+                    const std::string& input_name, const std::function<void(std::string_view)>& write);
 
 }  // namespace qpn8::cli

@@ -139,8 +139,6 @@ AddedTokens AddedTokens::parse(const JsonView& view, const Bpe& model, const Nor
     if (token.spelling.empty()) continue;
     (token.normalized ? normalized : original).push_back(token);
   }
-  const auto special_first = [](const AddedToken& token) { return token.special; };
-  std::stable_partition(normalized.begin(), normalized.end(), special_first);
   added.in_original_ = AddedTokenMatcher(std::move(original));
   added.in_normalized_ = AddedTokenMatcher(std::move(normalized));
   return added;

@@ -38,7 +38,7 @@ struct AddedTokenPart {
 class AddedTokenMatcher {
  public:
   AddedTokenMatcher() = default;
-  /// No spelling is empty. Of tokens with the same spelling the first counts.
+  /// No spelling is empty. Of tokens with the same spelling the first counts (the reference picks any).
   explicit AddedTokenMatcher(std::vector<AddedToken> tokens);
 
   std::vector<AddedTokenPart> split(std::string_view text) const;
