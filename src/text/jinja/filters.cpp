@@ -54,7 +54,7 @@ Value get_path(Runtime& runtime, const Value& item, const Value& path, const Val
   return value;
 }
 
-Value fold_case(Runtime& runtime, const Value& value) {
+Value lower_if_text(Runtime& runtime, const Value& value) {
   const Text* text = value.text();
   return text == nullptr ? value : make_text(runtime.budget(), to_lower(text->bytes));
 }

@@ -45,6 +45,6 @@ FilterFunction find_in(const std::array<NamedFilter, n>& table, std::string_view
 Value get_path(Runtime& runtime, const Value& item, const Value& path, const Value* otherwise = nullptr);
 
 /// A text in lower case, anything else as it is: what comparisons that ignore case look at.
-Value fold_case(Runtime& runtime, const Value& value);
+Value lower_if_text(Runtime& runtime, const Value& value);
 
 }  // namespace qpn8::jinja

@@ -60,7 +60,7 @@ Value sequence_index(Runtime& runtime, const Value& self, const Arguments& argum
     const Value& item = items[static_cast<std::size_t>(i)];
     if (item.same_as(bound[0]) || equals(runtime.budget(), item, bound[0])) return i;
   }
-  throw TemplateError(fmt::format("{} is not in the {}", to_repr(runtime.budget(), bound[0]), self.type_name()));
+  throw TemplateError(fmt::format("{} is not in {}", to_repr(runtime.budget(), bound[0]), self.type_name()));
 }
 
 Value sequence_count(Runtime& runtime, const Value& self, const Arguments& arguments) {

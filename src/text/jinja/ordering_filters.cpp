@@ -26,7 +26,7 @@ void sort_by_key(Budget& budget, std::vector<Keyed>& items, bool reverse) {
 
 Value key_of(Runtime& runtime, const Value& item, const Value& path, bool case_sensitive, const Value* otherwise) {
   const Value key = get_path(runtime, item, path, otherwise);
-  return case_sensitive ? key : fold_case(runtime, key);
+  return case_sensitive ? key : lower_if_text(runtime, key);
 }
 
 // The keys of several comma-separated paths, as a list.
@@ -73,7 +73,7 @@ Value dictsort(Runtime& runtime, const Value& input, const Arguments& arguments)
   std::vector<Keyed> keyed;
   for (const auto& [key, value] : input.dict()->entries()) {
     const Value& sorted_by = by == "key" ? key : value;
-    keyed.push_back({bound.boolean(0, false) ? sorted_by : fold_case(runtime, sorted_by),
+    keyed.push_back({bound.boolean(0, false) ? sorted_by : lower_if_text(runtime, sorted_by),
                      make_tuple(runtime.budget(), {key, value})});
   }
   sort_by_key(runtime.budget(), keyed, bound.boolean(2, false));

@@ -46,9 +46,9 @@ bool is_string(const Value& v) { return v.text() != nullptr; }
 bool is_mapping(const Value& v) { return v.dict() != nullptr; }
 bool is_escaped(const Value& v) { return v.text() != nullptr && v.text()->markup; }
 bool is_callable(const Value& v) { return v.is_undefined() || (v.object() != nullptr && v.object()->is_callable()); }
-// Whatever has a length and items. A dict is one, an undefined value is not.
+// Whatever has a length and items; an undefined value counts, as in Jinja.
 bool is_sequence(const Value& v) {
-  return v.text() != nullptr || v.dict() != nullptr || (v.sequence() != nullptr && !v.sequence()->is_view());
+  return v.is_undefined() || v.text() != nullptr || v.dict() != nullptr || (v.sequence() != nullptr && !v.sequence()->is_view());
 }
 
 bool remainder_is(Runtime& runtime, const Value& subject, const Value& divisor, int remainder) {

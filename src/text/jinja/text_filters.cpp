@@ -133,14 +133,14 @@ Value indent(Runtime& runtime, const Value& input, const Arguments& arguments) {
 
 Value truncate(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const BoundArguments bound("filter 'truncate'", arguments, {"length", "killwords", "end", "leeway"});
-  const std::string_view text = to_text(input, "the input of filter 'truncate'");
   const std::int64_t length = bound.integer(0, 255);
   const std::string_view end = bound.text(2, "...");
   const std::int64_t end_length = count_code_points(end);
   const std::int64_t leeway = bound.optional(3) == nullptr ? 5 : bound.integer(3, 5);
   if (length < end_length) throw TemplateError(fmt::format("expected length >= {}, got {}", end_length, length));
   if (leeway < 0) throw TemplateError(fmt::format("expected leeway >= 0, got {}", leeway));
-  if (input.text()->length - leeway <= length) return input;
+  if (length_of(input) - leeway <= length) return input;
+  const std::string_view text = to_text(input, "the input of filter 'truncate'");
   std::string_view kept = text.substr(0, byte_offset(text, length - end_length));
   if (!bound.boolean(1, false)) kept = kept.substr(0, kept.rfind(' '));
   return like(runtime, input, std::string(kept) + std::string(end));

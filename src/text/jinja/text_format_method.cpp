@@ -18,7 +18,7 @@ class FieldFormatter {
       : runtime_(runtime), arguments_(arguments), markup_(markup) {}
 
   std::string run(std::string_view format, int levels_left) {
-    if (levels_left == 0) throw TemplateError("Max string recursion exceeded");
+    if (levels_left < 0) throw TemplateError("Max string recursion exceeded");
     TextBuilder out(runtime_.budget());
     for (std::size_t i = 0; i < format.size();) {
       const std::size_t brace = std::min(format.find_first_of("{}", i), format.size());

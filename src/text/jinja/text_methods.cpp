@@ -89,8 +89,7 @@ Value stripped(Runtime& runtime, const Value& self, const Arguments& arguments, 
     text.remove_prefix(code_point_size(text[0]));
   }
   while (right && !text.empty()) {
-    std::size_t last = text.size() - 1;
-    while ((static_cast<unsigned char>(text[last]) & 0xc0U) == 0x80U) --last;
+    const std::size_t last = previous_code_point(text, text.size());
     if (!is_stripped(text.substr(last))) break;
     text.remove_suffix(text.size() - last);
   }
@@ -208,7 +207,7 @@ Value joined(Runtime& runtime, const Value& self, const Arguments& arguments) {
 
 constexpr std::array<NamedMethod, 28> kMethods = {{
     {"capitalize", mapped<to_capitalized>},
-    {"casefold", mapped<to_lower>},
+    {"casefold", mapped<fold_case>},
     {"lower", mapped<to_lower>},
     {"swapcase", mapped<swap_case>},
     {"title", mapped<to_title>},

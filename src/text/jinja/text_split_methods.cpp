@@ -21,20 +21,16 @@ Value list_of(Runtime& runtime, const Value& self, const Parts& parts) {
   return make_list(runtime.budget(), std::move(items));
 }
 
-// Up to `most` cuts at runs of white space.
+// Up to `most` cuts at runs of white space; what is left over keeps its white space at the end.
 Parts split_at_space(std::string_view text, std::int64_t most) {
   Parts parts;
   for (text = strip_left(text); !text.empty(); text = strip_left(text)) {
-    std::size_t end = 0;
-    if (most == 0) {
-      end = strip_right(text).size();
-    } else {
-      for (std::size_t i = 0; i < text.size(); end = i) {
-        if (is_space(next_code_point(text, i))) break;
-      }
+    std::size_t end = most == 0 ? text.size() : 0;
+    for (std::size_t next = end; next < text.size(); end = next) {
+      if (is_space(next_code_point(text, next))) break;
     }
     parts.push_back(text.substr(0, end));
-    text.remove_prefix(most == 0 ? text.size() : end);
+    text.remove_prefix(end);
     --most;
   }
   return parts;
@@ -44,17 +40,15 @@ Parts split_at_space(std::string_view text, std::int64_t most) {
 Parts rsplit_at_space(std::string_view text, std::int64_t most) {
   Parts parts;
   for (text = strip_right(text); !text.empty(); text = strip_right(text)) {
-    std::size_t start = text.size();
-    while (most != 0 && start > 0) {
-      std::size_t last = start - 1;
-      while ((static_cast<unsigned char>(text[last]) & 0xc0U) == 0x80U) --last;
+    std::size_t start = most == 0 ? 0 : text.size();
+    while (start > 0) {
+      const std::size_t last = previous_code_point(text, start);
       std::size_t next = last;
       if (is_space(next_code_point(text, next))) break;
       start = last;
     }
-    if (most == 0) start = text.size() - strip_left(text).size();
     parts.push_back(text.substr(start));
-    text = text.substr(0, most == 0 ? 0 : start);
+    text = text.substr(0, start);
     --most;
   }
   std::reverse(parts.begin(), parts.end());

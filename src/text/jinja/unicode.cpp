@@ -97,6 +97,13 @@ CodePoint next_code_point(std::string_view text, std::size_t& position) {
   return c;
 }
 
+std::size_t previous_code_point(std::string_view text, std::size_t position) {
+  do {
+    --position;
+  } while ((static_cast<unsigned char>(text[position]) & 0xc0U) == 0x80U);
+  return position;
+}
+
 std::vector<CodePoint> code_points(std::string_view text) {
   std::vector<CodePoint> out;
   out.reserve(text.size());
@@ -179,6 +186,16 @@ std::string to_capitalized(std::string_view text) {
   return out + to_lower(text.substr(first));
 }
 
+std::string fold_case(std::string_view text) {
+  return map_code_points(text, [](std::string& out, CodePoint c) {
+    std::array<CodePoint, 8> folded{};
+    int last_class = 0;
+    const utf8proc_ssize_t size = utf8proc_decompose_char(c, folded.data(), static_cast<utf8proc_ssize_t>(folded.size()),
+                                                          UTF8PROC_CASEFOLD, &last_class);
+    for (utf8proc_ssize_t i = 0; i < size; ++i) append_code_point(out, folded[static_cast<std::size_t>(i)]);
+  });
+}
+
 std::string swap_case(std::string_view text) {
   return map_code_points(text, [](std::string& out, CodePoint c) {
     if (is_upper(c)) {
@@ -199,8 +216,7 @@ std::string_view strip_left(std::string_view text) {
 
 std::string_view strip_right(std::string_view text) {
   while (!text.empty()) {
-    std::size_t start = text.size() - 1;
-    while ((static_cast<unsigned char>(text[start]) & 0xc0U) == 0x80U) --start;
+    const std::size_t start = previous_code_point(text, text.size());
     std::size_t i = start;
     if (!is_space(next_code_point(text, i))) break;
     text.remove_suffix(text.size() - start);

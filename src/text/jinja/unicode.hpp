@@ -27,6 +27,8 @@ inline std::size_t code_point_size(char first) {
 
 /// The code point at `position`, which moves behind it.
 CodePoint next_code_point(std::string_view text, std::size_t& position);
+/// The offset of the code point that ends in front of `position`, which is not 0.
+std::size_t previous_code_point(std::string_view text, std::size_t position);
 std::vector<CodePoint> code_points(std::string_view text);
 
 template <class Predicate>
@@ -56,6 +58,7 @@ std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
 std::string to_title(std::string_view text);        ///< str.title: each run of letters starts with title case
 std::string to_capitalized(std::string_view text);  ///< str.capitalize
+std::string fold_case(std::string_view text);        ///< str.casefold
 std::string swap_case(std::string_view text);
 
 std::string_view strip_left(std::string_view text);
