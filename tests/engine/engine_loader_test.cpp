@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "support/expect_error.hpp"
 
 namespace qpn8 {
@@ -22,6 +25,12 @@ ModelConfig config(std::int64_t positions) {
   return config;
 }
 
+GenerationConfig ends_with(std::vector<std::int64_t> ids) {
+  GenerationConfig generation;
+  generation.eos_tokens = std::move(ids);
+  return generation;
+}
+
 TEST(ContextLength, IsTheConfigsUnlessLessIsAskedFor) {
   EXPECT_EQ(context_length(config(1024), 0), 1024);
   EXPECT_EQ(context_length(config(1024), 1), 1);
@@ -37,7 +46,7 @@ TEST(ContextLength, MoreThanTheModelHasPositionsForIsRefused) {
 
 TEST(EndTokens, TheGenerationConfigsWinOverTheConfigs) {
   EXPECT_THAT(end_tokens(config(8), {}, "folder"), ElementsAre(7));
-  EXPECT_THAT(end_tokens(config(8), {.eos_tokens = {3, 4}}, "folder"), ElementsAre(3, 4));
+  EXPECT_THAT(end_tokens(config(8), ends_with({3, 4}), "folder"), ElementsAre(3, 4));
   ModelConfig none = config(8);
   none.eos_tokens.clear();
   EXPECT_THAT(end_tokens(none, {}, "folder"), IsEmpty());
@@ -46,7 +55,7 @@ TEST(EndTokens, TheGenerationConfigsWinOverTheConfigs) {
 TEST(EndTokens, AnIdOutsideTheVocabularyNamesItsFile) {
   test::expect_error(
       [] {
-        end_tokens(config(8), {.eos_tokens = {3, 100}}, "folder");
+        end_tokens(config(8), ends_with({3, 100}), "folder");
       },
       Error::bad_file, AllOf(HasSubstr("folder/generation_config.json"), HasSubstr("100")));
   ModelConfig bad = config(8);
