@@ -180,7 +180,7 @@ void compare(AbCommand& command) {
 }
 
 void add_item_flags(CLI::App& app, AbCommand& command) {
-  app.add_option("--dataset", command.dataset, "JSON lines with \"question\" and \"answer\", or with \"turns\"")
+  app.add_option("--dataset", command.dataset, R"(JSON lines with "question" and "answer", or with "turns")")
       ->required()
       ->type_name("FILE");
   add_number(app, "--start", command.selection.start, "items to leave out at the front [0]");

@@ -27,7 +27,7 @@ std::optional<std::int64_t> expected_answer(const Json& row, const std::string& 
   const std::optional<std::int64_t> expected = parse_gold(*answer);
   if (!expected) {
     throw Error(Error::bad_file,
-                where + ": \"answer\" has no integer that can be read; expected an integer, or a text with \"#### N\"");
+                where + R"(: "answer" has no integer that can be read; expected an integer, or a text with "#### N")");
   }
   return expected;
 }
@@ -35,7 +35,7 @@ std::optional<std::int64_t> expected_answer(const Json& row, const std::string& 
 std::string score_line(const Json& row, const std::string& where) {
   const auto text = row.find("text");
   if (text == row.end() || !text->is_string()) {
-    throw Error(Error::bad_file, where + ": no \"text\"; expected {\"text\": ..., \"answer\": ...}");
+    throw Error(Error::bad_file, where + R"(: no "text"; expected {"text": ..., "answer": ...})");
   }
   const std::optional<std::int64_t> value = parse_answer(text->get_ref<const std::string&>());
   const std::optional<std::int64_t> expected = expected_answer(row, where);
@@ -63,7 +63,7 @@ void score(const std::string& file) {
 void add_score(CLI::App& program) {
   const auto file = std::make_shared<std::string>();
   CLI::App& command = *program.add_subcommand("score", "Score stored outputs again");
-  command.add_option("file", *file, "JSON lines with \"text\" and \"answer\"; - is stdin")
+  command.add_option("file", *file, R"(JSON lines with "text" and "answer"; - is stdin)")
       ->required()
       ->type_name("FILE");
   command.callback([file] { score(*file); });

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "evidence/item_log.hpp"
+#include "evidence/report_html.hpp"
+#include "evidence/report_markdown.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
@@ -69,6 +71,11 @@ void AbFolder::remove_results() const {
   for (const char* name : {kResultFile, "report.md", "report.html"}) std::filesystem::remove(path_ / name);
 }
 
-void AbFolder::write(const AbResult& result) const { write_file(path_ / kResultFile, to_json(result).dump(2) + "\n"); }
+void AbFolder::write(const AbResult& result) const {
+  write_file(path_ / "report.md", to_markdown(result));
+  write_file(path_ / "report.html", to_html(result));
+  // Last, since it is what says that a run is finished.
+  write_file(path_ / kResultFile, to_json(result).dump(2) + "\n");
+}
 
 }  // namespace qpn8

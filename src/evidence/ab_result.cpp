@@ -1,6 +1,10 @@
 #include "evidence/ab_result.hpp"
 
 #include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "evidence/notable_items.hpp"
 
 namespace qpn8 {
 namespace {
@@ -83,6 +87,15 @@ Json to_json(const Verdict& verdict, const VerdictLimits& limits) {
           {"recommendation", verdict.recommendation}, {"reasons", verdict.reasons}};
 }
 
+Json to_json(const std::vector<NotableItem>& items) {
+  Json list = Json::array();
+  for (const NotableItem& item : items) {
+    const ItemRecord& first = item.records->front();
+    list.push_back({{"index", first.index}, {"id", first.id}, {"seed", first.seed}, {"why", item.why}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json to_json(const AbResult& result) {
@@ -94,6 +107,8 @@ Json to_json(const AbResult& result) {
           {"paired", to_json(summary.paired)},
           {"paired_aa", to_json(summary.paired_aa)},
           {"verdict", to_json(result.verdict, result.limits)},
+          {"discordant", to_json(discordant_items(result.items))},
+          {"outliers", to_json(outlying_items(result.items))},
           {"run", result.run},
           {"plan", result.plan}};
 }

@@ -181,8 +181,8 @@ std::optional<std::int64_t> parse_gold(const nlohmann::ordered_json& answer) {
   const std::string text = plain_spelling(answer.get_ref<const std::string&>());
   static constexpr std::string_view kMark = "####";
   const std::size_t mark = text.rfind(kMark);
-  const std::string_view number =
-      mark == std::string::npos ? std::string_view(text) : std::string_view(text).substr(mark + kMark.size());
+  std::string_view number = text;
+  if (mark != std::string::npos) number.remove_prefix(mark + kMark.size());
   return whole_number(number, /*unit_allowed=*/false);
 }
 

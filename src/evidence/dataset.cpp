@@ -31,7 +31,7 @@ std::vector<std::string> item_turns(const Json& row, const std::string& where) {
   if (question != row.end() && question->is_string()) return {question->get<std::string>()};
   const auto turns = row.find("turns");
   if (turns == row.end() || !turns->is_array() || turns->empty()) {
-    throw Error(Error::bad_file, where + ": expected \"question\" (a text) or \"turns\" (a list of texts)");
+    throw Error(Error::bad_file, where + R"(: expected "question" (a text) or "turns" (a list of texts))");
   }
   std::vector<std::string> texts;
   for (const Json& turn : *turns) {
@@ -47,13 +47,13 @@ std::optional<std::int64_t> item_answer(const Json& row, const std::string& wher
   const auto answer = row.find("answer");
   const bool needed = row.contains("question");
   if (answer == row.end() || answer->is_null()) {
-    if (needed) throw Error(Error::bad_file, where + ": no \"answer\"; expected a text that ends in \"#### N\"");
+    if (needed) throw Error(Error::bad_file, where + R"(: no "answer"; expected a text that ends in "#### N")");
     return std::nullopt;
   }
   const std::optional<std::int64_t> expected = parse_gold(*answer);
   if (!expected) {
     throw Error(Error::bad_file,
-                where + ": \"answer\" has no integer that can be read; expected a text that ends in \"#### N\"");
+                where + R"(: "answer" has no integer that can be read; expected a text that ends in "#### N")");
   }
   return expected;
 }

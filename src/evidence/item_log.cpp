@@ -85,7 +85,7 @@ ItemRecord parse_item_record(const Json& json) {
   std::string arm;
   read(json, "arm", arm);
   const std::optional<ArmName> name = parse_arm_name(arm);
-  if (!name) throw Error(Error::bad_value, fmt::format("\"arm\" is \"{}\", expected a, b or aa", arm));
+  if (!name) throw Error(Error::bad_value, fmt::format(R"("arm" is "{}", expected a, b or aa)", arm));
   record.arm = *name;
   read(json, "index", record.index);
   read(json, "id", record.id);

@@ -104,6 +104,8 @@ std::string result_after(int stop_at) {
     result.summary = summarise(result.items, {.resamples = 50});
     result.verdict = judge(result.summary, result.limits);
     ab.write(result);
+    EXPECT_TRUE(std::filesystem::exists(folder / "report.md"));
+    EXPECT_TRUE(std::filesystem::exists(folder / "report.html"));
   }
   return test::read_text(folder / "result.json");
 }

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "evidence/arm.hpp"
+
+namespace qpn8 {
+
+/// Puts the events of a streamed OpenAI chat completion together and times them where they arrive.
+///
+/// The tokens are counted by the server's usage, if it sends one, else by the pieces it sent. Pieces of reasoning count
+/// as tokens and are timed, and are no part of the text.
+class CompletionStream {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit CompletionStream(Time start) : start_(start) {}
+
+  /// One event. Error::bad_value for one that is not JSON, or that holds the server's error, with its message.
+  void event(std::string_view data, Time now);
+
+  /// Whether the stream came to its end; one that did not was cut off.
+  bool complete() const { return done_ || !output_.finish_reason.empty(); }
+
+  ArmOutput finish();
+
+ private:
+  void piece(const std::string& text, Time now);
+
+  Time start_;
+  std::optional<Time> first_;
+  std::optional<Time> last_;
+  std::map<std::string, std::int32_t> numbers_;  ///< of the pieces
+  std::optional<std::int64_t> counted_;          ///< by the server
+  ArmOutput output_;
+  bool done_ = false;
+};
+
+}  // namespace qpn8

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "evidence/arm.hpp"
+
+namespace qpn8 {
+
+/// A server that speaks the OpenAI chat completions protocol.
+struct EndpointOptions {
+  std::string endpoint;  ///< "http://host:port/v1"
+  std::string model;     ///< the name that the server knows it by
+  int timeout_s = 600;   ///< of silence
+  int retries = 3;       ///< attempts after the first
+
+  /// Whether an arm's arguments name a server.
+  static bool is_endpoint(const nlohmann::ordered_json& args) { return args.contains("endpoint"); }
+
+  /// Error::bad_argument for a missing or unknown argument, which lists the known ones, or one of the wrong type.
+  static EndpointOptions parse(const nlohmann::ordered_json& args);
+};
+
+/// An arm that is a server. Answers are streamed and timed here, one request at a time, so its first-token time holds
+/// the way there and back. A key is taken from the environment variable OPENAI_API_KEY and recorded nowhere.
+class EndpointArm : public Arm {
+ public:
+  EndpointArm(EndpointOptions options, const GenerationSettings& settings,
+              std::chrono::milliseconds retry_wait = std::chrono::milliseconds(500));
+
+  /// A connection that fails or is cut, and the statuses 408, 429 and 5xx, are tried again after a wait that doubles;
+  /// the output says how often. Error::bad_argument names the endpoint and what it answered last.
+  ArmOutput generate(std::span<const ChatMessage> messages, std::uint64_t seed) override;
+  nlohmann::ordered_json config() const override;
+  std::optional<nlohmann::ordered_json> plan() const override { return std::nullopt; }
+
+ private:
+  /// What came of one attempt.
+  struct Attempt {
+    std::optional<ArmOutput> output;
+    std::string failure;
+    bool retry = false;
+  };
+  Attempt attempt(const std::string& body) const;
+
+  EndpointOptions options_;
+  GenerationSettings settings_;
+  std::chrono::milliseconds retry_wait_;
+  std::string host_;  ///< "http://host:port"
+  std::string path_;  ///< "/v1/chat/completions"
+};
+
+}  // namespace qpn8

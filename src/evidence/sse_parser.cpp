@@ -1,0 +1,33 @@
+#include "evidence/sse_parser.hpp"
+
+namespace qpn8 {
+
+void SseParser::push(std::string_view piece, const std::function<void(std::string_view)>& on_data) {
+  for (const char c : piece) {
+    if (c == '\n') {
+      end_line(on_data);
+    } else if (c != '\r') {
+      line_ += c;
+    }
+  }
+}
+
+void SseParser::end_line(const std::function<void(std::string_view)>& on_data) {
+  if (line_.empty()) {
+    if (has_data_) on_data(data_);
+    data_.clear();
+    has_data_ = false;
+    return;
+  }
+  static constexpr std::string_view kData = "data:";
+  if (line_.starts_with(kData)) {
+    std::string_view value = std::string_view(line_).substr(kData.size());
+    if (value.starts_with(' ')) value.remove_prefix(1);
+    if (has_data_) data_ += '\n';
+    data_ += value;
+    has_data_ = true;
+  }
+  line_.clear();
+}
+
+}  // namespace qpn8

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace qpn8 {
+
+/// Reads a stream of server-sent events as it arrives, in pieces cut anywhere: "data:" lines of one event are joined by
+/// line breaks; comments, other fields and carriage returns are dropped.
+class SseParser {
+ public:
+  /// Calls on_data for every event that this piece completes.
+  void push(std::string_view piece, const std::function<void(std::string_view)>& on_data);
+
+ private:
+  void end_line(const std::function<void(std::string_view)>& on_data);
+
+  std::string line_;
+  std::string data_;
+  bool has_data_ = false;
+};
+
+}  // namespace qpn8

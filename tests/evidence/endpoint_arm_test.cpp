@@ -1,0 +1,223 @@
+#include "evidence/endpoint_arm.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "evidence/completion_stream.hpp"
+#include "evidence/expect_error.hpp"
+#include "evidence/sse_parser.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::expect_error;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> events_of(const std::string& text, std::size_t piece) {
+  SseParser parser;
+  std::vector<std::string> events;
+  for (std::size_t at = 0; at < text.size(); at += piece) {
+    parser.push(std::string_view(text).substr(at, piece), [&](std::string_view data) { events.emplace_back(data); });
+  }
+  return events;
+}
+
+TEST(SseParser, ReadsEventsHoweverTheyAreCut) {
+  const std::string text =
+      ": ping\r\n\r\ndata: one\r\n\r\nevent: x\ndata:two\ndata: lines\n\n\ndata: \n\ndata: unfinished";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    EXPECT_THAT(events_of(text, piece), ElementsAre("one", "two\nlines", "")) << piece;
+  }
+}
+
+std::string delta(const std::string& content) {
+  return Json{{"choices", {{{"delta", {{"content", content}}}, {"finish_reason", nullptr}}}}}.dump();
+}
+const std::string kStop = R"({"choices": [{"delta": {}, "finish_reason": "stop"}]})";
+
+TEST(CompletionStream, TimesTokensFromTheFirstToTheLast) {
+  const auto start = std::chrono::steady_clock::time_point();
+  const auto at = [&](int ms) { return start + std::chrono::milliseconds(ms); };
+  CompletionStream stream(start);
+  stream.event(R"({"choices": [{"delta": {"role": "assistant", "content": ""}}]})", at(10));
+  stream.event(delta("a"), at(40));
+  stream.event(delta("b"), at(50));
+  EXPECT_FALSE(stream.complete());
+  stream.event(delta("a"), at(140));
+  stream.event(kStop, at(500));
+  EXPECT_TRUE(stream.complete());
+  const ArmOutput output = stream.finish();
+  EXPECT_EQ(output.text, "aba");
+  EXPECT_THAT(output.tokens, ElementsAre(0, 1, 0));
+  EXPECT_FALSE(output.tokens_are_ids);
+  EXPECT_EQ(output.token_count, 3);
+  EXPECT_EQ(output.finish_reason, "stop");
+  EXPECT_DOUBLE_EQ(output.ttft_ms, 40.0);
+  EXPECT_DOUBLE_EQ(output.decode_tokens_per_s, 20.0);
+}
+
+TEST(CompletionStream, BelievesTheServersCountOfTokens) {
+  CompletionStream stream({});
+  stream.event(delta("two tokens"), {});
+  stream.event(R"({"choices": [], "usage": {"completion_tokens": 7}})", {});
+  stream.event("[DONE]", {});
+  EXPECT_TRUE(stream.complete());
+  EXPECT_EQ(stream.finish().token_count, 7);
+}
+
+TEST(CompletionStream, PassesTheServersErrorOn) {
+  CompletionStream stream({});
+  expect_error(
+      Error::bad_value, [&] { stream.event(R"({"error": {"message": "out of memory"}})", {}); }, "out of memory");
+  expect_error(
+      Error::bad_value, [&] { stream.event("<html>", {}); }, "not a JSON object");
+}
+
+TEST(EndpointOptions, NamesWhatIsMissingOrUnknown) {
+  expect_error(
+      Error::bad_argument,
+      [] {
+        EndpointOptions::parse({{"endpoint", "http://h/v1"}});
+      },
+      "no model");
+  expect_error(
+      Error::bad_argument,
+      [] {
+        EndpointOptions::parse({{"endpoint", "http://h/v1"}, {"model", "m"}, {"kv_dtype", "float32"}});
+      },
+      "kv_dtype", "endpoint, model");
+  expect_error(
+      Error::bad_argument,
+      [] {
+        EndpointOptions::parse({{"endpoint", "http://h/v1"}, {"model", "m"}, {"retries", -1}});
+      },
+      "retries=-1");
+  for (const char* url : {"localhost:8000", "ftp://h/v1", "http://", "http:///v1"}) {
+    expect_error(
+        Error::bad_argument,
+        [&] {
+          EndpointArm({url, "m"}, {});
+        },
+        url, "http://host:port/v1");
+  }
+}
+
+/// A server on loopback that answers each request by the next of a list of answers; the last one stays.
+class FakeServer {
+ public:
+  using Answer = std::function<void(httplib::Response&)>;
+
+  explicit FakeServer(std::vector<Answer> answers) : answers_(std::move(answers)) {
+    server_.Post("/v1/chat/completions", [this](const httplib::Request& request, httplib::Response& response) {
+      bodies_.push_back(request.body);
+      answers_[std::min(bodies_.size(), answers_.size()) - 1](response);
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::yield();
+  }
+  ~FakeServer() {
+    server_.stop();
+    thread_.join();
+  }
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
+
+  /// What an arm with this server as its endpoint answers to one question.
+  ArmOutput ask(int retries = 3) const {
+    EndpointArm arm({url(), "small", 5, retries}, {.max_tokens = 12, .temperature = 0.5}, std::chrono::milliseconds(1));
+    return arm.generate(std::vector<ChatMessage>{{"user", "How many?"}}, 42);
+  }
+  std::string url() const { return fmt::format("http://127.0.0.1:{}/v1/", port_); }
+  const std::vector<std::string>& bodies() const { return bodies_; }
+
+ private:
+  httplib::Server server_;
+  std::vector<Answer> answers_;
+  std::vector<std::string> bodies_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+FakeServer::Answer status(int code, const std::string& body) {
+  return [=](httplib::Response& response) {
+    response.status = code;
+    response.set_content(body, "application/json");
+  };
+}
+
+FakeServer::Answer events(const std::vector<std::string>& list) {
+  std::string body;
+  for (const std::string& event : list) body += "data: " + event + "\n\n";
+  return [=](httplib::Response& response) { response.set_content(body, "text/event-stream"); };
+}
+
+const std::vector<std::string> kWhole = {delta("It is "), delta("\\boxed{4}"), kStop, "[DONE]"};
+
+TEST(EndpointArm, SendsTheConversationAndReadsTheStream) {
+  const FakeServer server({events(kWhole)});
+  const ArmOutput output = server.ask();
+  EXPECT_EQ(output.text, "It is \\boxed{4}");
+  EXPECT_EQ(output.finish_reason, "stop");
+  EXPECT_EQ(output.retries, 0);
+  EXPECT_GT(output.ttft_ms, 0);
+  const Json body = Json::parse(server.bodies().at(0));
+  EXPECT_EQ(body["model"], "small");
+  EXPECT_EQ(body["messages"], Json::parse(R"([{"role": "user", "content": "How many?"}])"));
+  EXPECT_EQ(body["max_tokens"], 12);
+  EXPECT_EQ(body["temperature"], 0.5);
+  EXPECT_EQ(body["seed"], 42);
+  EXPECT_EQ(body["stream"], true);
+  EXPECT_FALSE(body.contains("top_k")) << "an extension that was not asked for";
+}
+
+TEST(EndpointArm, TriesAgainWhatMayPassAndSaysHowOften) {
+  const FakeServer server(
+      {status(503, "loading"), status(429, "slow down"), events({delta("cut off here")}), events(kWhole)});
+  const ArmOutput output = server.ask();
+  EXPECT_EQ(output.retries, 3);
+  EXPECT_EQ(output.text, "It is \\boxed{4}");
+}
+
+TEST(EndpointArm, GivesUpAfterTheAllowedRetriesNamingTheEndpoint) {
+  const FakeServer server({status(500, R"({"error": {"message": "no memory"}})")});
+  expect_error(
+      Error::bad_argument, [&] { server.ask(2); }, "endpoint=" + server.url(), "status 500", "no memory", "attempt 3");
+  EXPECT_EQ(server.bodies().size(), 3U);
+}
+
+TEST(EndpointArm, DoesNotRepeatARequestThatIsWrong) {
+  const FakeServer server({status(404, R"({"error": {"message": "no model small"}})")});
+  expect_error(
+      Error::bad_argument, [&] { server.ask(); }, "status 404", "no model small", "attempt 1");
+  EXPECT_EQ(server.bodies().size(), 1U);
+}
+
+TEST(EndpointArm, NamesAnEndpointWhereNobodyListens) {
+  EndpointArm arm({"http://127.0.0.1:1/v1", "m", 1, 1}, {}, std::chrono::milliseconds(1));
+  expect_error(
+      Error::bad_argument,
+      [&] {
+        arm.generate(std::vector<ChatMessage>{{"user", "?"}}, 0);
+      },
+      "endpoint=http://127.0.0.1:1/v1", "no answer", "attempt 2");
+}
+
+TEST(EndpointArm, RecordsItsSettingsAndShowsNoPlan) {
+  const EndpointArm arm({"http://h:1/v1", "m", 9, 2}, {});
+  EXPECT_EQ(arm.config(), (Json{{"endpoint", "http://h:1/v1"}, {"model", "m"}, {"timeout_s", 9}, {"retries", 2}}));
+  EXPECT_FALSE(arm.plan());
+}
+
+}  // namespace
+}  // namespace qpn8
