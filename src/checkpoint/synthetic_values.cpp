@@ -4,19 +4,11 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/random.hpp"
 #include "qpn8/half.hpp"
 
 namespace qpn8 {
 namespace {
-
-/// The output function of SplitMix64: a bijection of 64 bits whose outputs at a counter's steps pass for random.
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebU;
-  return x ^ x >> 31;
-}
-
-constexpr std::uint64_t kCounterStep = 0x9e3779b97f4a7c15U;
 
 /// FNV-1a.
 std::uint64_t hash(std::string_view text) {
@@ -31,26 +23,26 @@ double sum_deviation() { return std::sqrt(4.0 * (0x1p32 - 1) / 12.0); }
 }  // namespace
 
 SyntheticValues::SyntheticValues(std::uint64_t seed, std::string_view name, DType dtype, double mean, double deviation)
-    : stream_(mix(mix(seed + kCounterStep) ^ hash(name))),
+    : stream_(Random(Random(seed).next() ^ hash(name)).next()),
       dtype_(dtype),
       mean_(static_cast<float>(mean)),
       step_(static_cast<float>(deviation / sum_deviation())) {
   check(dtype == DType::f16 || dtype == DType::bf16, "synthetic values are 16 bit");
 }
 
-std::uint16_t SyntheticValues::bits(std::int64_t index) const {
-  const std::uint64_t random = mix(stream_ + static_cast<std::uint64_t>(index) * kCounterStep);
+std::uint16_t SyntheticValues::stored(std::uint64_t random) const {
   const std::uint64_t sum = (random & 0xffffU) + (random >> 16 & 0xffffU) + (random >> 32 & 0xffffU) + (random >> 48);
-  const float centred = static_cast<float>(static_cast<std::int32_t>(sum) - 2 * 0xffff);
+  const auto centred = static_cast<float>(static_cast<std::int32_t>(sum) - 2 * 0xffff);
   const float value = mean_ + centred * step_;
   return dtype_ == DType::f16 ? to_half(value).bits : to_bfloat16(value).bits;
 }
 
 void SyntheticValues::fill(std::int64_t first, std::span<std::byte> out) const {
-  const std::size_t count = out.size() / sizeof(std::uint16_t);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint16_t stored = bits(first + static_cast<std::int64_t>(i));
-    std::memcpy(out.data() + i * sizeof(stored), &stored, sizeof(stored));
+  Random random(stream_);
+  random.skip(static_cast<std::uint64_t>(first));
+  for (std::size_t at = 0; at < out.size(); at += sizeof(std::uint16_t)) {
+    const std::uint16_t bits = stored(random.next());
+    std::memcpy(out.data() + at, &bits, sizeof(bits));
   }
 }
 

@@ -21,7 +21,7 @@ class SyntheticValues {
   void fill(std::int64_t first, std::span<std::byte> out) const;
 
  private:
-  std::uint16_t bits(std::int64_t index) const;
+  std::uint16_t stored(std::uint64_t random) const;
 
   std::uint64_t stream_;
   DType dtype_;
