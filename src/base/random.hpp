@@ -14,12 +14,15 @@ class Random {
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15U;
+    skip(1);
     std::uint64_t z = state_;
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31U);
   }
+
+  /// As many calls of next(), at the cost of one: any part of a sequence can be made apart from the rest.
+  void skip(std::uint64_t count) { state_ += count * 0x9e3779b97f4a7c15U; }
 
   /// Uniform in [0, bound), bound > 0. Values that would favour small results are drawn again.
   std::uint64_t below(std::uint64_t bound) {
