@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "checkpoint/synthetic.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8 {
+namespace {
+
+/// Keys that hold one entry a layer.
+constexpr std::array kPerLayer = {"layer_types", "mlp_layer_types"};
+/// Names that published configs have for the number of experts.
+constexpr std::array kExperts = {"num_experts", "num_local_experts", "n_routed_experts"};
+
+void check_range(const char* flag, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most) return;
+  throw Error(Error::bad_argument, fmt::format("{} {}: expected {} to {}", flag, value, least, most));
+}
+
+void reduce_layers(nlohmann::json& json, std::int64_t published, std::int64_t layers) {
+  check_range("--layers", layers, 1, published);
+  json["num_hidden_layers"] = layers;
+  for (const char* key : kPerLayer) {
+    const auto list = json.find(key);
+    if (list == json.end() || !list->is_array() || static_cast<std::int64_t>(list->size()) <= layers) continue;
+    list->erase(list->begin() + layers, list->end());
+  }
+}
+
+void reduce_experts(nlohmann::json& json, const ModelConfig& config, std::int64_t experts) {
+  bool found = false;
+  for (const char* key : kExperts) {
+    if (!json.contains(key)) continue;
+    check_range("--experts", experts, config.integer("num_experts_per_tok", 1), config.integer(key, 1));
+    json[key] = experts;
+    found = true;
+  }
+  if (!found) {
+    throw Error(Error::bad_argument, fmt::format("--experts {}: model_type {} has none", experts, config.model_type));
+  }
+}
+
+}  // namespace
+
+ModelConfig reduced_config(const ModelConfig& config, std::optional<std::int64_t> layers,
+                           std::optional<std::int64_t> experts) {
+  nlohmann::json json = config.json;
+  if (layers) reduce_layers(json, config.layers, *layers);
+  if (experts) reduce_experts(json, config, *experts);
+  return parse_model_config(json.dump(), config.file);
+}
+
+}  // namespace qpn8
