@@ -206,8 +206,10 @@ TEST(Admit, NewerHardwareIsCoveredWhereTheContractSaysSo) {
   contract.compute_capability_at_least = 80;
   const TensorDesc tensor = half_tensor("mlp.down_proj", 64, 64);
   const Topology topology{1, 1, 1, false};
-  EXPECT_THAT(decision(parse_hardware("sm80"), topology, tensor, {contract}), HasSubstr("newer"));
-  EXPECT_THAT(decision(parse_hardware("sm90"), topology, tensor, {contract}), HasSubstr("newer"));
+  for (const char* name : {"sm80", "sm90"}) {
+    EXPECT_EQ(decision(parse_hardware(name), topology, tensor, {contract}),
+              "newer (split 1, chains 1, no prefetch) N=64");
+  }
   EXPECT_EQ(contract_refusal(contract, parse_hardware("sm75"), topology),
             "hardware is sm75, the contract holds for sm80 or newer");
   EXPECT_EQ(contract_refusal(contract, avx2(), topology), "hardware is cpu-avx2, the contract holds for sm80 or newer");
@@ -259,6 +261,12 @@ TEST(Admit, TheReasonIsThatOfTheContractThatCameClosest) {
     EXPECT_EQ(std::get<Refusal>(answer).reason, reasons[i]);
     EXPECT_EQ(std::get<Refusal>(answer).contract, by_nearness[i].name);
   }
+}
+
+TEST(Admit, OfContractsThatCameEquallyCloseTheFirstSpeaks) {
+  const std::vector<Contract> contracts = {test::small_contract("first"), test::small_contract("second")};
+  const auto answer = admit(avx2(), {1, 1, 1, false}, half_tensor("mlp.down_proj", 64, 33), contracts);
+  EXPECT_EQ(std::get<Refusal>(answer).contract, "first");
 }
 
 TEST(Admit, OfSeveralRowsOfARoleTheNearestGivesTheReason) {

@@ -248,8 +248,11 @@ TEST(ParseContract, ARowThatAnEarlierOneCoversIsRefused) {
       {"\"rows\": [", "\"rows\": [" + row("self_attn.*", "320", 5, "\"any\"") + ",",
        "18: row \"self_attn.qkv_proj\" never applies: the row at line 16 admits all of it"},
   });
-  // What the earlier row's schedule cannot split is left to the later one.
-  for (const std::string& later : {row("mlp.up_proj", "48", 1), row("mlp.*", "\"any\"", 1), row("x", "\"any\"", 2)}) {
+  // What the earlier row's keys or schedule do not serve is left to the later one.
+  std::string fused = row("mlp.*", "\"any\"", 2);
+  fused.insert(1, "\"activation\": \"silu\", ");
+  for (const std::string& later : {row("mlp.up_proj", "48", 1), row("mlp.*", "\"any\"", 1), row("x", "\"any\"", 2),
+                                   row("mlp.*", "\"any\"", 2, "\"any\""), fused}) {
     EXPECT_EQ(test::message_of([&] { parse_contract(replaced(last, last + "," + later), "c.json"); }), "no error")
         << later;
   }

@@ -107,6 +107,17 @@ TEST(Plan, WithOneOfTwoContractsOffTheOtherServes) {
             "contract cpu-avx2 is off by QPN8_CONTRACT_CPU_AVX2=off");
 }
 
+TEST(Plan, AContractThatIsOffDoesNotSpeakForOneInForce) {
+  std::vector<Contract> contracts = shipped_contracts();
+  contracts.push_back(test::small_contract("mine"));
+  contracts.back().rows[0].role = "lm_head";
+  contracts.back().rows[0].k = 128;
+  const Rollback rollback = read_rollback(std::nullopt, {{"QPN8_CONTRACT_CPU_AVX2", "off"}}, contracts);
+  const Plan plan = make_plan(avx2(), kOne, decoder(), contracts, rollback);
+  EXPECT_EQ(plan.at("lm_head").reason, "K is 384, the contract admits 128");
+  EXPECT_FALSE(plan.at("lm_head").foreseen) << "only the contract that is off excludes it";
+}
+
 TEST(Plan, RequireListsEveryRefusedProjectionByReason) {
   std::vector<ProjectionDesc> projections = decoder();
   EXPECT_NO_THROW(plan_of(projections, rollback_of("require"))) << "router and LM head are excluded by the contract";
