@@ -2,7 +2,7 @@
 // result is from the FP32 product of the original weights.
 
 #include <cmath>
-#include <cstdio>
+#include <iostream>
 #include <random>
 
 #include "qpn8/error.hpp"
@@ -44,15 +44,14 @@ int run() {
 
   qpn8::ThreadTeam team(2);
   const qpn8::PackedWeight packed = qpn8::pack_channelwise(weight.view(), team);
-  std::printf("packed [%lld, %lld]: %lld bytes instead of %lld\n", static_cast<long long>(packed.n),
-              static_cast<long long>(packed.k), static_cast<long long>(packed.bytes()),
-              static_cast<long long>(2 * packed.n * packed.k));
+  std::cout << "packed [" << packed.n << ", " << packed.k << "]: " << packed.bytes() << " bytes instead of "
+            << weight.values().size_bytes() << '\n';
 
   qpn8::Workspace workspace;
   qpn8::Matrix<float> y(kRows, kOutputs);
   qpn8::multiply(packed, qpn8::Schedule{}, x.view(), y.view(), workspace, team);
   const double error = relative_error(y.view(), x.view(), weight);
-  std::printf("relative error against the FP32 product: %.4f\n", error);
+  std::cout << "relative error against the FP32 product: " << error << '\n';
   // E4M3 keeps 4 significant bits: some 2.6 % for Gaussian weights.
   return error < 0.04 ? 0 : 1;
 }
@@ -63,7 +62,7 @@ int main() {
   try {
     return run();
   } catch (const qpn8::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    std::cerr << error.what() << '\n';
     return error.exit_status();
   }
 }

@@ -10,73 +10,144 @@
 #include "base/check.hpp"
 #include "qpn8/e4m3.hpp"
 #include "qpn8/error.hpp"
-#include "quant/e4m3_rounding.hpp"
 
-namespace qpn8 {
-namespace {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "quant/quantize.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h.
+#include "hwy/highway.h"
+#include "quant/load_float-inl.hpp"
 
-// The bits of |value|: they order as the magnitudes do, and what is not finite lies at or above those of infinity.
-std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU; }
-std::uint16_t magnitude_bits(Half value) { return value.bits & 0x7fffU; }
-std::uint16_t magnitude_bits(BFloat16 value) { return value.bits & 0x7fffU; }
+HWY_BEFORE_NAMESPACE();
+namespace qpn8::simd::HWY_NAMESPACE {
+
+using FloatTag = hn::ScalableTag<float>;
+using FloatVec = hn::Vec<FloatTag>;
+using IntTag = hn::Rebind<std::int32_t, FloatTag>;
+using IntVec = hn::Vec<IntTag>;
+
+/// The bits of the largest magnitude: they order as the magnitudes do, and what is not finite lies at or above those of
+/// infinity.
+template <class T>
+std::int32_t LargestMagnitude(const T* values, std::size_t count) {
+  const FloatTag f;
+  const IntTag i32;
+  const std::size_t lanes = hn::Lanes(f);
+  IntVec largest = hn::Zero(i32);
+  std::size_t at = 0;
+  for (; at + lanes <= count; at += lanes) {
+    largest = hn::Max(largest, hn::BitCast(i32, hn::Abs(LoadAsFloat(f, values + at))));
+  }
+  std::int32_t result = hn::GetLane(hn::MaxOfLanes(i32, largest));
+  for (; at < count; ++at) {
+    result = std::max(result, std::bit_cast<std::int32_t>(std::fabs(ScalarAsFloat(values[at]))));
+  }
+  return result;
+}
+
+/// encode_e4m3 of finite values, in the low byte of each lane.
+HWY_INLINE IntVec Encode(FloatVec value) {
+  const FloatTag f;
+  const IntTag i32;
+  const FloatVec magnitude = hn::Min(hn::Abs(value), hn::Set(f, kE4M3Max));
+  const IntVec bits = hn::BitCast(i32, magnitude);
+  // Normal codes: round 20 mantissa bits off to nearest even and move the exponent bias from 127 to 7. A carry out of
+  // the mantissa is the next exponent, which is right.
+  const IntVec odd = hn::And(hn::ShiftRight<20>(bits), hn::Set(i32, 1));
+  const IntVec normal = hn::ShiftRight<20>(hn::Add(hn::Add(bits, odd), hn::Set(i32, 0x7ffff - ((127 - 7) << 23))));
+  // Below 2^-6 the code counts units of 2^-9: the last bit of 2^14 + x has that weight, so the addition itself rounds.
+  const FloatVec align = hn::Set(f, 16384.0F);
+  const IntVec subnormal = hn::Sub(hn::BitCast(i32, hn::Add(magnitude, align)), hn::BitCast(i32, align));
+  const auto is_subnormal = hn::RebindMask(i32, hn::Lt(magnitude, hn::Set(f, 0x1p-6F)));
+  const IntVec sign = hn::And(hn::ShiftRight<24>(hn::BitCast(i32, value)), hn::Set(i32, 0x80));
+  return hn::Or(sign, hn::IfThenElse(is_subnormal, subnormal, normal));
+}
 
 template <class T>
-constexpr std::uint32_t kInfinityBits = 0x7f800000U;
-template <>
-constexpr std::uint32_t kInfinityBits<Half> = 0x7c00U;
-template <>
-constexpr std::uint32_t kInfinityBits<BFloat16> = 0x7f80U;
+void EncodeScaled(const T* values, std::size_t count, float scale, std::uint8_t* codes) {
+  const FloatTag f;
+  const hn::Rebind<std::uint8_t, FloatTag> u8;
+  const std::size_t lanes = hn::Lanes(f);
+  const FloatVec divisor = hn::Set(f, scale);
+  std::size_t at = 0;
+  for (; at + lanes <= count; at += lanes) {
+    const FloatVec quotient = hn::Div(LoadAsFloat(f, values + at), divisor);
+    hn::StoreU(hn::DemoteTo(u8, Encode(quotient)), u8, codes + at);
+  }
+  for (; at < count; ++at) codes[at] = encode_e4m3(ScalarAsFloat(values[at]) / scale);
+}
 
-// Finite values to FP32 without a branch, so that the loops below become vector code.
-float widen_finite(float value) { return value; }
-float widen_finite(BFloat16 value) { return to_float(value); }
-float widen_finite(Half value) {
-  const std::uint32_t magnitude = value.bits & 0x7fffU;
-  const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000U) << 16;
-  const std::uint32_t normal = (magnitude << 13) + (std::uint32_t{127 - 15} << 23);
-  const float subnormal = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F;
-  return std::bit_cast<float>(sign | (magnitude < 0x400U ? std::bit_cast<std::uint32_t>(subnormal) : normal));
+// HWY_EXPORT takes no template arguments, hence a name for each stored type.
+std::int32_t LargestHalf(const Half* values, std::size_t count) { return LargestMagnitude(values, count); }
+std::int32_t LargestBFloat16(const BFloat16* values, std::size_t count) { return LargestMagnitude(values, count); }
+std::int32_t LargestFloat(const float* values, std::size_t count) { return LargestMagnitude(values, count); }
+void EncodeHalf(const Half* values, std::size_t count, float scale, std::uint8_t* codes) {
+  EncodeScaled(values, count, scale, codes);
+}
+void EncodeBFloat16(const BFloat16* values, std::size_t count, float scale, std::uint8_t* codes) {
+  EncodeScaled(values, count, scale, codes);
+}
+void EncodeFloat(const float* values, std::size_t count, float scale, std::uint8_t* codes) {
+  EncodeScaled(values, count, scale, codes);
+}
+
+}  // namespace qpn8::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qpn8 {
+namespace simd {
+namespace {
+HWY_EXPORT(LargestHalf);
+HWY_EXPORT(LargestBFloat16);
+HWY_EXPORT(LargestFloat);
+HWY_EXPORT(EncodeHalf);
+HWY_EXPORT(EncodeBFloat16);
+HWY_EXPORT(EncodeFloat);
+}  // namespace
+}  // namespace simd
+
+namespace {
+
+float widen(float value) { return value; }
+template <class T>
+float widen(T value) {
+  return to_float(value);
 }
 
 template <class T>
 [[noreturn]] void refuse_non_finite(std::span<const T> weight) {
-  std::size_t index = 0;
-  while (magnitude_bits(weight[index]) < kInfinityBits<T>) ++index;
-  const bool nan = magnitude_bits(weight[index]) > kInfinityBits<T>;
-  throw Error(Error::bad_value,
-              fmt::format("element {} is {}; weights must be finite", index, nan ? "NaN" : "infinite"));
+  const auto bad = std::find_if(weight.begin(), weight.end(), [](T value) { return !std::isfinite(widen(value)); });
+  throw Error(Error::bad_value, fmt::format("element {} is {}; weights must be finite", bad - weight.begin(),
+                                            std::isnan(widen(*bad)) ? "NaN" : "infinite"));
 }
 
-template <class T>
-float largest_magnitude(std::span<const T> weight) {
-  decltype(magnitude_bits(T{})) largest = 0;
-  for (const T value : weight) largest = std::max(largest, magnitude_bits(value));
-  if (largest >= kInfinityBits<T>) refuse_non_finite(weight);
-  return widen_finite(std::bit_cast<T>(largest));
-}
-
-template <class T>
-float quantize(std::span<const T> weight, std::span<std::uint8_t> codes) {
+template <class T, class Largest, class Encode>
+float quantize(std::span<const T> weight, std::span<std::uint8_t> codes, Largest largest, Encode encode) {
   check(weight.size() == codes.size(), "quantize_channel: as many codes as weights");
-  const float amax = largest_magnitude(weight);
+  const auto amax = std::bit_cast<float>(largest(weight.data(), weight.size()));
+  if (!std::isfinite(amax)) refuse_non_finite(weight);
   const float scale = amax == 0.0F ? 1.0F : std::max(amax / kE4M3Max, std::numeric_limits<float>::min());
-  for (std::size_t i = 0; i < weight.size(); ++i) {
-    const auto quotient = std::bit_cast<std::uint32_t>(widen_finite(weight[i]) / scale);
-    const std::uint32_t magnitude = e4m3_magnitude(std::bit_cast<float>(quotient & 0x7fffffffU));
-    codes[i] = static_cast<std::uint8_t>((quotient >> 24 & 0x80U) | magnitude);
-  }
+  encode(weight.data(), weight.size(), scale, codes.data());
   return scale;
 }
 
 }  // namespace
 
-float quantize_channel(std::span<const Half> weight, std::span<std::uint8_t> codes) { return quantize(weight, codes); }
-
-float quantize_channel(std::span<const BFloat16> weight, std::span<std::uint8_t> codes) {
-  return quantize(weight, codes);
+float quantize_channel(std::span<const Half> weight, std::span<std::uint8_t> codes) {
+  using namespace simd;
+  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(LargestHalf), HWY_DYNAMIC_DISPATCH(EncodeHalf));
 }
 
-float quantize_channel(std::span<const float> weight, std::span<std::uint8_t> codes) { return quantize(weight, codes); }
+float quantize_channel(std::span<const BFloat16> weight, std::span<std::uint8_t> codes) {
+  using namespace simd;
+  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(LargestBFloat16), HWY_DYNAMIC_DISPATCH(EncodeBFloat16));
+}
+
+float quantize_channel(std::span<const float> weight, std::span<std::uint8_t> codes) {
+  using namespace simd;
+  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(LargestFloat), HWY_DYNAMIC_DISPATCH(EncodeFloat));
+}
 
 void check_scales(std::span<const float> scales) {
   for (std::size_t i = 0; i < scales.size(); ++i) {
@@ -93,3 +164,4 @@ void check_codes(std::span<const std::uint8_t> codes) {
 }
 
 }  // namespace qpn8
+#endif  // HWY_ONCE

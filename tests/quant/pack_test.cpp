@@ -27,6 +27,7 @@ std::vector<Shape> legal_shapes(int count, std::mt19937& random) {
   std::uniform_int_distribution<std::int64_t> tiles(1, 6);
   std::uniform_int_distribution<std::int64_t> groups(1, 24);
   std::vector<Shape> shapes;
+  shapes.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) shapes.push_back({tiles(random) * kTileColumns, groups(random) * kKGroup});
   return shapes;
 }

@@ -35,7 +35,7 @@ HWY_INLINE void score_tile(const float* const* queries, const T* const* keys, st
   }
   for (std::int64_t i = 0; i < head_dim; ++i) {
     V key[kWidth];
-    for (std::size_t c = 0; c < kWidth; ++c) key[c] = LoadAsFloat(d, keys[c] + i * kKeyPanel);
+    for (std::size_t c = 0; c < kWidth; ++c) key[c] = simd::HWY_NAMESPACE::LoadAsFloat(d, keys[c] + i * kKeyPanel);
     for (std::size_t r = 0; r < kRows; ++r) {
       const V query = hn::Set(d, queries[r][i]);
       for (std::size_t c = 0; c < kWidth; ++c) sums[r][c] = hn::MulAdd(query, key[c], sums[r][c]);
@@ -124,7 +124,8 @@ HWY_INLINE void value_tile(const float* weights, const T* values, std::int64_t s
   }
   for (std::int64_t j = 0; j < count; ++j) {
     V value[kWidth];
-    for (std::size_t c = 0; c < kWidth; ++c) value[c] = LoadAsFloat(d, values + j * stride + c * lanes);
+    for (std::size_t c = 0; c < kWidth; ++c)
+      value[c] = simd::HWY_NAMESPACE::LoadAsFloat(d, values + j * stride + c * lanes);
     for (std::size_t r = 0; r < kRows; ++r) {
       const V weight = hn::Set(d, weights[static_cast<std::int64_t>(r) * kSplit + j]);
       for (std::size_t c = 0; c < kWidth; ++c) sum[r][c] = hn::MulAdd(weight, value[c], sum[r][c]);

@@ -12,10 +12,13 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h.
 #include "hwy/highway.h"
-#include "kernels/cpu/dense_load-inl.hpp"
+#include "quant/load_float-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+namespace load = simd::HWY_NAMESPACE;
 
 /// y[:, first .. first + kChannels) of kRows rows: one sum a lane over k, the lanes added at the end, then what is left
 /// of k one by one. The order of a sum depends on nothing but k.
@@ -32,7 +35,7 @@ HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float
   std::int64_t at = 0;
   for (; at + lanes <= k; at += lanes) {
     hn::Vec<decltype(d)> weights[kChannels];
-    for (int c = 0; c < kChannels; ++c) weights[c] = LoadAsFloat(d, rows + c * k + at);
+    for (int c = 0; c < kChannels; ++c) weights[c] = load::LoadAsFloat(d, rows + c * k + at);
     for (int r = 0; r < kRows; ++r) {
       const auto inputs = hn::LoadU(d, x.data + r * x.stride + at);
       for (int c = 0; c < kChannels; ++c) sums[r][c] = hn::MulAdd(weights[c], inputs, sums[r][c]);
@@ -41,7 +44,7 @@ HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kChannels; ++c) {
       float sum = hn::GetLane(hn::SumOfLanes(d, sums[r][c]));
-      for (std::int64_t i = at; i < k; ++i) sum += ScalarAsFloat(rows[c * k + i]) * x.data[r * x.stride + i];
+      for (std::int64_t i = at; i < k; ++i) sum += load::ScalarAsFloat(rows[c * k + i]) * x.data[r * x.stride + i];
       y.data[r * y.stride + first + c] = sum;
     }
   }

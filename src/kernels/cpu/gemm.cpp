@@ -8,9 +8,10 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/dense_load-inl.hpp"
 #include "kernels/cpu/gemm_panel-inl.hpp"
+#include "kernels/cpu/transpose-inl.hpp"
 
 #ifndef QPN8_GEMM_BLOCKS
 #define QPN8_GEMM_BLOCKS
@@ -53,11 +54,23 @@ static_assert(kStripRows <= kMaxStripRows);
 
 std::int64_t StripRows() { return kStripRows; }
 
+/// Asks for the lines of c that a strip will update when it is done: rows of y often lie a power of two apart, compete
+/// for the same few sets of the caches and have been evicted since the last block of k.
+HWY_INLINE void PrefetchTarget(const float* c, std::int64_t stride, int rows) {
+  constexpr std::int64_t kLineFloats = 16;
+  for (int r = 0; r < rows; ++r) {
+    for (std::int64_t column = 0; column < kTileColumns; column += kLineFloats) {
+      hwy::Prefetch(c + r * stride + column);
+    }
+  }
+}
+
 /// c[r][0 .. 32) (+)= rows[.][r] * panel, summed over `inputs`; a first block overwrites c.
 template <int kRows>
 void MultiplyStrip(const float* rows, const float* panel, std::int64_t inputs, MatrixView<float> c, bool first) {
   const FloatTag f;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(f));
+  PrefetchTarget(c.data, c.stride, kRows);
   for (std::int64_t column = 0; column < kTileColumns; column += 2 * lanes) {
     FloatVec sums[kRows][2];
     for (auto& row : sums) row[0] = row[1] = hn::Zero(f);
@@ -119,6 +132,8 @@ void RunPanels(const Weight& weight, const PackedRows& rows, MatrixView<float> y
       for (std::int64_t panel = group; panel < group_end; ++panel) {
         float* filled = panels + (panel - group) * kPanelFloats;
         FillPanel(weight, panel * kTileColumns, input, input + inputs, filled);
+        // The next panel's weights arrive while this one is multiplied.
+        if (panel + 1 < group_end) PrefetchPanel(weight, (panel + 1) * kTileColumns, input, input + inputs);
         for (std::int64_t strip = 0; strip < rows.strips; ++strip) {
           const std::int64_t first_row = rows.first_row(strip);
           const std::int64_t row_count = rows.first_row(strip + 1) - first_row;
@@ -189,7 +204,7 @@ void multiply_blocked(const Weight& weight, MatrixView<const float> x, MatrixVie
   const std::int64_t thread_floats = kPanelsAtOnce * kPanelFloats;
   workspace.claim(gemm_workspace_bytes(k, team.size()));
   const std::span<std::byte> memory = workspace.claim(workspace.capacity());
-  float* panels = reinterpret_cast<float*>(memory.data());
+  auto* panels = reinterpret_cast<float*>(memory.data());
   float* row_memory = panels + thread_floats * team.size();
   const auto row_floats = static_cast<std::int64_t>(memory.size() / sizeof(float)) - thread_floats * team.size();
   const std::int64_t passes = divide_up(x.rows, row_floats / k);

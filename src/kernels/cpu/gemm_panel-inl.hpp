@@ -10,9 +10,10 @@
 
 #include <algorithm>
 
+#include "hwy/cache_control.h"
 #include "kernels/cpu/dense_linear.hpp"
-#include "kernels/cpu/dense_load-inl.hpp"
 #include "kernels/cpu/qpn8_decode-inl.hpp"
+#include "kernels/cpu/transpose-inl.hpp"
 #include "qpn8/pack.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,6 +27,18 @@ void FillDensePanel(const DenseWeightView& weight, std::int64_t first, std::int6
   if (channels < kTileColumns) std::fill(panel, panel + (end - begin) * kTileColumns, 0.0F);
   const T* from = static_cast<const T*>(weight.data) + first * weight.k + begin;
   Transpose(from, weight.k, channels, end - begin, panel, kTileColumns);
+}
+
+/// Asks for the stored weights of a panel, whose rows are too short a run for the processor to foresee.
+inline void PrefetchPanel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kLine = 64;
+  const auto size = static_cast<std::int64_t>(size_of(weight.dtype));
+  const auto* data = static_cast<const std::uint8_t*>(weight.data);
+  for (std::int64_t row = first; row < std::min(first + kTileColumns, weight.n); ++row) {
+    for (std::int64_t at = begin * size; at < end * size; at += kLine) {
+      hwy::Prefetch(data + row * weight.k * size + at);
+    }
+  }
 }
 
 inline void FillPanel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
@@ -61,6 +74,12 @@ inline void FillPackedPart(const PackedWeight& weight, std::int64_t first, std::
       }
     }
   }
+}
+
+inline void PrefetchPanel(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kLine = 64;
+  const std::uint8_t* codes = weight.code_bytes().data() + first * weight.k;
+  for (std::int64_t at = begin * kTileColumns; at < end * kTileColumns; at += kLine) hwy::Prefetch(codes + at);
 }
 
 inline void FillPanel(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end,

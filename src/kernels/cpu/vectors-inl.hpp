@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "kernels/cpu/dense_load-inl.hpp"
+#include "quant/load_float-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {

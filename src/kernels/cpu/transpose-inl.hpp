@@ -1,63 +1,34 @@
-// Loading stored weights as FP32, and small transposes; included once for every instruction set (see
+// Transposing stored weights into FP32; included once for every instruction set (see
 // hwy/foreach_target.h), hence the toggled include guard.
 
-#if defined(QPN8_KERNELS_CPU_DENSE_LOAD_INL_HPP) == defined(HWY_TARGET_TOGGLE)
-#ifdef QPN8_KERNELS_CPU_DENSE_LOAD_INL_HPP
-#undef QPN8_KERNELS_CPU_DENSE_LOAD_INL_HPP
+#if defined(QPN8_KERNELS_CPU_TRANSPOSE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef QPN8_KERNELS_CPU_TRANSPOSE_INL_HPP
+#undef QPN8_KERNELS_CPU_TRANSPOSE_INL_HPP
 #else
-#define QPN8_KERNELS_CPU_DENSE_LOAD_INL_HPP
+#define QPN8_KERNELS_CPU_TRANSPOSE_INL_HPP
 #endif
 
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "qpn8/half.hpp"
+#include "quant/load_float-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
 
+namespace load = simd::HWY_NAMESPACE;
+
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// Lanes(d) elements from `from`, as FP32; exact.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-
-template <class D>
-HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const Half* from) {
-#if HWY_TARGET == HWY_EMU128
-  // Highway's conversion in plain C++ does not know infinities and NaN.
-  HWY_ALIGN float lanes[hn::MaxLanes(D())];
-  for (std::size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(from[i]);
-  return hn::Load(d, lanes);
-#else
-  const hn::Rebind<hwy::float16_t, D> narrow;
-  return hn::PromoteTo(d, hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(from)));
-#endif
-}
-
-template <class D>
-HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const BFloat16* from) {
-  const hn::Rebind<std::uint16_t, D> narrow;
-  const hn::Rebind<std::uint32_t, D> wide;
-  const auto bits = hn::LoadU(narrow, reinterpret_cast<const std::uint16_t*>(from));
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, bits)));
-}
-
-inline float ScalarAsFloat(float value) { return value; }
-inline float ScalarAsFloat(Half value) { return to_float(value); }
-inline float ScalarAsFloat(BFloat16 value) { return to_float(value); }
 
 /// out[c * out_stride + r] = from[r * stride + c] for 4 rows and 4 columns.
 template <class T>
 HWY_INLINE void Transpose4x4(const T* from, std::int64_t stride, float* out, std::int64_t out_stride) {
   const hn::CappedTag<float, 4> d;
   const hn::Repartition<double, decltype(d)> wide;
-  const auto row0 = LoadAsFloat(d, from);
-  const auto row1 = LoadAsFloat(d, from + stride);
-  const auto row2 = LoadAsFloat(d, from + 2 * stride);
-  const auto row3 = LoadAsFloat(d, from + 3 * stride);
+  const auto row0 = load::LoadAsFloat(d, from);
+  const auto row1 = load::LoadAsFloat(d, from + stride);
+  const auto row2 = load::LoadAsFloat(d, from + 2 * stride);
+  const auto row3 = load::LoadAsFloat(d, from + 3 * stride);
   // Pairs of rows by element, then pairs of pairs.
   const auto low01 = hn::BitCast(wide, hn::InterleaveLower(d, row0, row1));
   const auto low23 = hn::BitCast(wide, hn::InterleaveLower(d, row2, row3));
@@ -83,7 +54,7 @@ void Transpose(const T* from, std::int64_t stride, std::int64_t rows, std::int64
       }
     }
     for (std::int64_t c = in_blocks ? whole_cols : 0; c < cols; ++c) {
-      out[c * out_stride + r] = ScalarAsFloat(from[r * stride + c]);
+      out[c * out_stride + r] = load::ScalarAsFloat(from[r * stride + c]);
     }
   }
 }
@@ -91,4 +62,4 @@ void Transpose(const T* from, std::int64_t stride, std::int64_t rows, std::int64
 }  // namespace qpn8::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // QPN8_KERNELS_CPU_DENSE_LOAD_INL_HPP
+#endif  // QPN8_KERNELS_CPU_TRANSPOSE_INL_HPP
