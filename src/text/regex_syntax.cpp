@@ -13,9 +13,9 @@
 namespace qpn8::text {
 namespace {
 
-constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+constexpr std::string_view kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 /// Outside of a class Oniguruma's \w also matches the superscript digits and fractions of Latin-1.
-constexpr std::string_view kLoneWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
+constexpr std::string_view kLoneWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
 constexpr std::string_view kHexDigit = "0-9A-Fa-f";
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
@@ -31,13 +31,13 @@ struct PosixClass {
   std::string_view translation;
 };
 constexpr auto kPosixClasses = std::to_array<PosixClass>({
-    {"alpha", "\\p{Alphabetic}"},
-    {"alnum", "\\p{Alphabetic}\\p{Nd}"},
-    {"digit", "\\p{Nd}"},
-    {"lower", "\\p{Lowercase}"},
-    {"punct", "\\p{P}\\p{S}"},
-    {"space", "\\p{White_Space}"},
-    {"upper", "\\p{Uppercase}"},
+    {"alpha", R"(\p{Alphabetic})"},
+    {"alnum", R"(\p{Alphabetic}\p{Nd})"},
+    {"digit", R"(\p{Nd})"},
+    {"lower", R"(\p{Lowercase})"},
+    {"punct", R"(\p{P}\p{S})"},
+    {"space", R"(\p{White_Space})"},
+    {"upper", R"(\p{Uppercase})"},
     {"xdigit", kHexDigit},
 });
 
@@ -104,9 +104,9 @@ void Translator::escape() {
   };
   switch (letter) {
     case 's':
-      return replace(2, "\\p{White_Space}");
+      return replace(2, R"(\p{White_Space})");
     case 'S':
-      return replace(2, "\\P{White_Space}");
+      return replace(2, R"(\P{White_Space})");
     case 'w':
       return set(in_class_ ? kWord : kLoneWord);
     case 'W':
@@ -116,7 +116,7 @@ void Translator::escape() {
     case 'H':
       return complement(kHexDigit);
     case 'v':
-      return replace(2, "\\x0b");
+      return replace(2, R"(\x0b)");
     case 'p':
     case 'P':
       return property();
