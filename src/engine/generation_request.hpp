@@ -26,8 +26,8 @@ struct SamplingOptions {
 struct GenerationRequest {
   std::vector<TokenId> prompt;
   std::int64_t max_tokens = 256;  ///< >= 1
-  SamplingOptions sampling;
-  std::vector<std::string> stop;  ///< texts that end the output; not part of it
+  SamplingOptions sampling = {};
+  std::vector<std::string> stop = {};  ///< texts that end the output; not part of it
   bool ignore_eos = false;
 };
 

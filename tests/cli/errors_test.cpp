@@ -89,7 +89,7 @@ TEST(CommandLine, WhatTheModelCannotDoIsRefusedWithWhatItCan) {
       {run_tiny({"--prompt-ids", "1,,2"}), "--prompt-ids"},
       {run_tiny({"--prompt-ids", ""}), "--prompt-ids: is empty"},
       {run_tiny({"--prompt-ids", "1,512"}), "token 512 is outside the model's vocabulary of 512"},
-      {run_tiny({"--prompt-ids", "-1"}), "--prompt-ids"},
+      {run_tiny({"--prompt-ids", "-1"}), "token -1 is outside the model's vocabulary of 512"},
       {run_tiny({"--prompt-ids", many_ids}), "prompt has 600 tokens; the context is 512"},
       {run_tiny({"--prompt-ids", "1", "--engine-arg", "max_model_len=513"}), "legal values: 1 to 512"},
       {run_tiny({"--prompt-ids", "1", "--max-tokens", "0"}), "max_tokens: must be at least 1"},

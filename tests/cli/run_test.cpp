@@ -14,7 +14,6 @@ namespace qpn8::test {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 std::vector<std::int64_t> golden_ids(const std::string& name) {
@@ -31,11 +30,13 @@ std::string joined(const std::vector<std::int64_t>& ids) {
   return text;
 }
 
+/// As the reference texts were made: the question and what the model was trained to see after it.
 std::string first_question() {
   std::ifstream items(repository() / "models/wordmath_test.jsonl");
   std::string line;
   std::getline(items, line);
-  return Json::parse(line)["question"];
+  const std::string question = Json::parse(line)["question"];
+  return question + "\nPlease reason step by step, and put your final answer within \\boxed{}.";
 }
 
 std::string first_reference_text() {
@@ -44,7 +45,7 @@ std::string first_reference_text() {
 }
 
 CommandResult run_bundled(std::vector<std::string> more, const std::string& input = "") {
-  std::vector<std::string> arguments = {"run", "--model", bundled_model(), "--qpn8", "off"};
+  std::vector<std::string> arguments = {"run", "--model", bundled_model(), "--qpn8", "off", "--threads", "1"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   Command command = qpn8_command(std::move(arguments));
   command.input = input;
@@ -77,27 +78,30 @@ TEST(Run, WithoutATokenizerTheIdsArePrinted) {
 
 TEST(Run, AChatGivesTheReferenceText) {
   const CommandResult result = run_bundled({"--chat", first_question()});
-  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.out, first_reference_text() + "\n");
 }
 
 TEST(Run, APromptOnStdinIsThePromptOfTheFlag) {
   const std::string prompt = "<|im_start|>user\n" + first_question() + "<|im_end|>\n<|im_start|>assistant\n";
-  const CommandResult by_flag = run_bundled({"--prompt", prompt, "--json"});
-  const CommandResult by_stdin = run_bundled({"--json"}, prompt);
-  const CommandResult by_chat = run_bundled({"--chat", first_question(), "--json"});
   const auto ids = [](const CommandResult& result) { return Json::parse(result.out)["prompt_ids"]; };
-  EXPECT_EQ(ids(by_flag), ids(by_stdin));
-  EXPECT_EQ(ids(by_flag), ids(by_chat));
-  EXPECT_EQ(Json::parse(by_stdin.out)["text"], first_reference_text());
-  EXPECT_EQ(Json::parse(by_stdin.out)["finish_reason"], "stop");
+  const Json by_stdin = ids(run_bundled({"--json", "--max-tokens", "1"}, prompt));
+  EXPECT_EQ(by_stdin, ids(run_bundled({"--prompt", prompt, "--json", "--max-tokens", "1"})));
+  EXPECT_EQ(by_stdin, ids(run_bundled({"--chat", first_question(), "--json", "--max-tokens", "1"})));
+}
+
+TEST(Run, ASystemMessageComesBeforeTheUsers) {
+  const std::string both =
+      "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
+  const auto ids = [](const CommandResult& result) { return Json::parse(result.out)["prompt_ids"]; };
+  EXPECT_EQ(ids(run_bundled({"--chat", "Hi", "--system", "Be brief.", "--json", "--max-tokens", "1"})),
+            ids(run_bundled({"--prompt", both, "--json", "--max-tokens", "1"})));
 }
 
 TEST(Run, StopTextsAndMaxTokensEndTheOutput) {
   const std::string text = first_reference_text();
-  const CommandResult stopped =
-      run_bundled({"--chat", first_question(), "--stop", "never there", "--stop", " The answer"});
-  EXPECT_EQ(stopped.out, text.substr(0, text.find(" The answer")) + "\n");
+  const CommandResult stopped = run_bundled({"--chat", first_question(), "--stop", "never there", "--stop", " + 10"});
+  EXPECT_EQ(stopped.out, text.substr(0, text.find(" + 10")) + "\n");
   const CommandResult cut = run_bundled({"--chat", first_question(), "--max-tokens", "5", "--json"});
   EXPECT_EQ(Json::parse(cut.out)["finish_reason"], "length");
   EXPECT_EQ(Json::parse(cut.out)["output_ids"].size(), 5U);
@@ -105,8 +109,10 @@ TEST(Run, StopTextsAndMaxTokensEndTheOutput) {
 
 TEST(Run, SamplingFollowsItsSeed) {
   const auto sampled = [](const std::string& seed) {
-    return run_bundled({"--chat", "How many?", "--temperature", "2", "--top-k", "40", "--top-p", "0.9", "--min-p",
-                        "0.001", "--repetition-penalty", "1.1", "--max-tokens", "24", "--seed", seed})
+    return run_qpn8(
+               {"run", "--model", tiny_model(), "--prompt-ids", "1,2,3", "--temperature",        "2",   "--top-k",
+                "40",  "--top-p", "0.9",        "--min-p",      "0.001", "--repetition-penalty", "1.1", "--max-tokens",
+                "12",  "--seed",  seed,         "--ignore-eos"})
         .out;
   };
   EXPECT_EQ(sampled("1"), sampled("1"));
@@ -115,9 +121,9 @@ TEST(Run, SamplingFollowsItsSeed) {
 
 TEST(Run, TheNumberOfThreadsAndTheChunkDoNotChangeTheTokens) {
   const auto ids = [](const std::string& threads, const std::string& chunk) {
-    const CommandResult result = run_bundled(
-        {"--chat", first_question(), "--json", "--threads", threads, "--engine-arg", "prefill_chunk=" + chunk});
-    return Json::parse(result.out)["output_ids"];
+    return run_qpn8({"run", "--model", tiny_model(), "--prompt-ids", joined(golden_ids("prompt_0")), "--max-tokens",
+                     "12", "--ignore-eos", "--threads", threads, "--engine-arg", "prefill_chunk=" + chunk})
+        .out;
   };
   EXPECT_EQ(ids("1", "512"), ids("3", "512"));
   EXPECT_EQ(ids("1", "512"), ids("2", "7"));

@@ -9,9 +9,9 @@ namespace qpn8::test {
 enum class Stdout { captured, closed, unread };  ///< unread: a pipe whose reader went away
 
 struct Command {
-  std::vector<std::string> arguments;              ///< the program first
-  std::string input;                               ///< its stdin
-  std::map<std::string, std::string> environment;  ///< beside this process's own
+  std::vector<std::string> arguments;                   ///< the program first
+  std::string input = {};                               ///< its stdin
+  std::map<std::string, std::string> environment = {};  ///< beside this process's own
   Stdout output = Stdout::captured;
 };
 
