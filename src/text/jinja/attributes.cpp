@@ -59,7 +59,7 @@ std::optional<Value> find_item(Runtime& runtime, const Value& value, const Value
   if (const Text* text = value.text()) {
     const auto position = position_of(index, text->length);
     if (!position) return std::nullopt;
-    if (!text->is_ascii()) runtime.budget().work_bytes(text->bytes.size());
+    if (!text->is_ascii()) runtime.budget().work_characters(text->bytes.size());
     const std::size_t offset =
         text->is_ascii() ? static_cast<std::size_t>(*position) : byte_offset(text->bytes, *position);
     return make_text(runtime.budget(), text->bytes.substr(offset, code_point_size(text->bytes[offset])), text->markup);

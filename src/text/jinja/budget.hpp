@@ -18,13 +18,15 @@ class TemplateError : public std::runtime_error {
 
 /// Bounds of one compilation or rendering. The defaults are far above what a chat of a million characters needs.
 struct Limits {
-  std::int64_t work = 20'000'000;                  ///< evaluated nodes, visited items, and bytes / kBytesPerWork
+  std::int64_t work = 20'000'000;                  ///< evaluated nodes, visited items, and shares of texts
   std::int64_t memory = std::int64_t{256} << 20U;  ///< bytes of live values and of text being built
   std::int64_t text = std::int64_t{64} << 20U;     ///< bytes of one text, the output included
   int nesting = 800;                               ///< nested evaluations: expressions, statements and macro calls
 };
 
-inline constexpr std::int64_t kBytesPerWork = 16;
+/// What counts as one unit of work: bytes that are copied or searched at once, and bytes that are looked at one by one.
+inline constexpr std::int64_t kBytesPerWork = 128;
+inline constexpr std::int64_t kCharactersPerWork = 8;
 
 /// Deepest nesting of lists, tuples and dicts in each other.
 inline constexpr int kMaxValueDepth = 200;
@@ -42,8 +44,8 @@ class Budget {
     if (work_ > limits_.work) [[unlikely]]
       fail_work();
   }
-  /// Work for reading or writing that many bytes.
   void work_bytes(std::size_t bytes) { work(static_cast<std::int64_t>(bytes) / kBytesPerWork); }
+  void work_characters(std::size_t bytes) { work(static_cast<std::int64_t>(bytes) / kCharactersPerWork); }
 
   void reserve(std::int64_t bytes) {
     if (bytes > limits_.memory - memory_) [[unlikely]]

@@ -56,7 +56,9 @@ Value get_path(Runtime& runtime, const Value& item, const Value& path, const Val
 
 Value lower_if_text(Runtime& runtime, const Value& value) {
   const Text* text = value.text();
-  return text == nullptr ? value : make_text(runtime.budget(), to_lower(text->bytes));
+  if (text == nullptr) return value;
+  runtime.budget().work_characters(text->bytes.size());
+  return make_text(runtime.budget(), to_lower(text->bytes));
 }
 
 }  // namespace qpn8::jinja

@@ -52,6 +52,7 @@ std::string collapse_spaces(std::string_view text) {
 }  // namespace
 
 std::string escape_html(Budget& budget, std::string_view text) {
+  budget.work_characters(text.size());
   TextBuilder out(budget);
   std::size_t plain = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -72,7 +73,8 @@ std::string escape_value(Budget& budget, const Value& value) {
   return escape_html(budget, to_str(budget, value));
 }
 
-std::string strip_tags(std::string_view text) {
+std::string strip_tags(Budget& budget, std::string_view text) {
+  budget.work_characters(text.size());
   std::string out;
   std::size_t position = 0;
   while (position < text.size()) {
@@ -90,6 +92,7 @@ std::string strip_tags(std::string_view text) {
 
 std::string quote_url(Budget& budget, std::string_view text, bool query) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~";
+  budget.work_characters(text.size());
   TextBuilder out(budget);
   for (const char c : text) {
     if (kPlain.find(c) != std::string_view::npos || (c == '/' && !query)) {

@@ -14,7 +14,7 @@ std::string escape_html(Budget& budget, std::string_view text);
 std::string escape_value(Budget& budget, const Value& value);
 
 /// Tags and comments removed, white space collapsed, character references of the five escapes resolved.
-std::string strip_tags(std::string_view text);
+std::string strip_tags(Budget& budget, std::string_view text);
 
 /// urllib.parse.quote; `/` is kept and a space is %20, or, in a query, %2F and +.
 std::string quote_url(Budget& budget, std::string_view text, bool query);

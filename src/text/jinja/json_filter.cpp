@@ -112,6 +112,7 @@ class JsonWriter {
   }
 
   void write_text(std::string_view text) {
+    budget_.work_characters(text.size());
     out_.append("\"");
     std::size_t plain = 0;
     for (std::size_t i = 0; i < text.size();) {

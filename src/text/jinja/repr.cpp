@@ -112,6 +112,7 @@ void append_repr(TextBuilder& out, const Value& value) {
   const Nesting nesting(out.budget());
   out.budget().work();
   if (const Text* text = value.text()) {
+    out.budget().work_characters(text->bytes.size());
     out.append(text->markup ? fmt::format("Markup({})", quote(text->bytes)) : quote(text->bytes));
   } else if (value.is_none()) {
     out.append("None");

@@ -48,7 +48,8 @@ bool is_escaped(const Value& v) { return v.text() != nullptr && v.text()->markup
 bool is_callable(const Value& v) { return v.is_undefined() || (v.object() != nullptr && v.object()->is_callable()); }
 // Whatever has a length and items; an undefined value counts, as in Jinja.
 bool is_sequence(const Value& v) {
-  return v.is_undefined() || v.text() != nullptr || v.dict() != nullptr || (v.sequence() != nullptr && !v.sequence()->is_view());
+  return v.is_undefined() || v.text() != nullptr || v.dict() != nullptr ||
+         (v.sequence() != nullptr && !v.sequence()->is_view());
 }
 
 bool remainder_is(Runtime& runtime, const Value& subject, const Value& divisor, int remainder) {
@@ -69,7 +70,9 @@ bool is_divisible(Runtime& runtime, const Value& subject, const Value* argument)
 template <bool (*right)(CodePoint)>
 bool has_case(Runtime& runtime, const Value& subject, const Value* /*argument*/) {
   bool any = false;
-  const bool all = all_code_points(to_str(runtime.budget(), subject), [&any](CodePoint c) {
+  const std::string text = to_str(runtime.budget(), subject);
+  runtime.budget().work_characters(text.size());
+  const bool all = all_code_points(text, [&any](CodePoint c) {
     any |= is_cased(c);
     return !is_cased(c) || right(c);
   });

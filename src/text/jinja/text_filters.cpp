@@ -28,6 +28,7 @@ template <std::string (*map)(std::string_view)>
 Value mapped(Runtime& runtime, const Value& input, const Arguments& arguments) {
   BoundArguments("filter", arguments, {});
   const Value text = soft_text(runtime, input);
+  runtime.budget().work_characters(text.text()->bytes.size());
   return like(runtime, text, map(text.text()->bytes));
 }
 
@@ -91,7 +92,7 @@ Value force_escape(Runtime& runtime, const Value& input, const Arguments& argume
 
 Value strip_tags_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   BoundArguments("filter 'striptags'", arguments, {});
-  return make_text(runtime.budget(), strip_tags(to_str(runtime.budget(), input)));
+  return make_text(runtime.budget(), strip_tags(runtime.budget(), to_str(runtime.budget(), input)));
 }
 
 Value format(Runtime& runtime, const Value& input, const Arguments& arguments) {
@@ -150,7 +151,9 @@ Value word_count(Runtime& runtime, const Value& input, const Arguments& argument
   BoundArguments("filter 'wordcount'", arguments, {});
   std::int64_t words = 0;
   bool inside = false;
-  all_code_points(to_str(runtime.budget(), input), [&](CodePoint c) {
+  const std::string text = to_str(runtime.budget(), input);
+  runtime.budget().work_characters(text.size());
+  all_code_points(text, [&](CodePoint c) {
     words += static_cast<std::int64_t>(is_word(c) && !inside);
     inside = is_word(c);
     return true;

@@ -24,6 +24,7 @@ Value like(Runtime& runtime, const Value& self, std::string text) {
 template <std::string (*map)(std::string_view)>
 Value mapped(Runtime& runtime, const Value& self, const Arguments& arguments) {
   BoundArguments("str method", arguments, {});
+  runtime.budget().work_characters(bytes(self).size());
   return like(runtime, self, map(bytes(self)));
 }
 
@@ -31,7 +32,7 @@ Value mapped(Runtime& runtime, const Value& self, const Arguments& arguments) {
 template <bool (*holds)(CodePoint)>
 Value all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
   BoundArguments("str method", arguments, {});
-  runtime.budget().work_bytes(bytes(self).size());
+  runtime.budget().work_characters(bytes(self).size());
   return !bytes(self).empty() && all_code_points(bytes(self), holds);
 }
 
@@ -46,7 +47,7 @@ Value is_ascii(Runtime& /*runtime*/, const Value& self, const Arguments& argumen
 template <bool (*right)(CodePoint)>
 Value all_cased_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
   BoundArguments("str method", arguments, {});
-  runtime.budget().work_bytes(bytes(self).size());
+  runtime.budget().work_characters(bytes(self).size());
   bool any = false;
   const bool all = all_code_points(bytes(self), [&any](CodePoint c) {
     any |= is_cased(c);
@@ -57,7 +58,7 @@ Value all_cased_are(Runtime& runtime, const Value& self, const Arguments& argume
 
 Value is_title(Runtime& runtime, const Value& self, const Arguments& arguments) {
   BoundArguments("istitle()", arguments, {});
-  runtime.budget().work_bytes(bytes(self).size());
+  runtime.budget().work_characters(bytes(self).size());
   bool any = false;
   bool after_cased = false;
   const bool all = all_code_points(bytes(self), [&](CodePoint c) {

@@ -90,7 +90,7 @@ template <bool from_right>
 Value split(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const BoundArguments bound("split()", arguments, {"sep", "maxsplit"});
   const std::string_view text = self.text()->bytes;
-  runtime.budget().work_bytes(text.size());
+  runtime.budget().work_characters(text.size());
   std::int64_t most = bound.integer(1, -1);
   if (most < 0) most = std::numeric_limits<std::int64_t>::max();
   if (bound.optional(0) == nullptr) {
@@ -110,7 +110,7 @@ Value split_lines(Runtime& runtime, const Value& self, const Arguments& argument
   const BoundArguments bound("splitlines()", arguments, {"keepends"});
   const bool keep = bound.boolean(0, false);
   const std::string_view text = self.text()->bytes;
-  runtime.budget().work_bytes(text.size());
+  runtime.budget().work_characters(text.size());
   Parts parts;
   std::size_t start = 0;
   for (std::size_t i = 0; i < text.size();) {

@@ -190,8 +190,8 @@ std::string fold_case(std::string_view text) {
   return map_code_points(text, [](std::string& out, CodePoint c) {
     std::array<CodePoint, 8> folded{};
     int last_class = 0;
-    const utf8proc_ssize_t size = utf8proc_decompose_char(c, folded.data(), static_cast<utf8proc_ssize_t>(folded.size()),
-                                                          UTF8PROC_CASEFOLD, &last_class);
+    const utf8proc_ssize_t size = utf8proc_decompose_char(
+        c, folded.data(), static_cast<utf8proc_ssize_t>(folded.size()), UTF8PROC_CASEFOLD, &last_class);
     for (utf8proc_ssize_t i = 0; i < size; ++i) append_code_point(out, folded[static_cast<std::size_t>(i)]);
   });
 }

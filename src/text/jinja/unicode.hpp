@@ -58,7 +58,7 @@ std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
 std::string to_title(std::string_view text);        ///< str.title: each run of letters starts with title case
 std::string to_capitalized(std::string_view text);  ///< str.capitalize
-std::string fold_case(std::string_view text);        ///< str.casefold
+std::string fold_case(std::string_view text);       ///< str.casefold
 std::string swap_case(std::string_view text);
 
 std::string_view strip_left(std::string_view text);
