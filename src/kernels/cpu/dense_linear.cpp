@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/dense_linear.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "quant/load_float-inl.hpp"
 
@@ -19,6 +20,14 @@ namespace qpn8::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 namespace load = simd::HWY_NAMESPACE;
+
+/// How many elements ahead of its use a weight is asked for: the same place of the next channels if they are near
+/// enough to stay in the first-level cache until then, else a little further along the same ones.
+HWY_INLINE std::int64_t PrefetchDistance(std::int64_t next_channels, std::int64_t element_bytes) {
+  constexpr std::int64_t kFar = 16384;
+  constexpr std::int64_t kNear = 2048;
+  return next_channels * element_bytes <= kFar ? next_channels : kNear / element_bytes;
+}
 
 /// y[:, first .. first + kChannels) of kRows rows: one sum a lane over k, the lanes added at the end, then what is left
 /// of k one by one. The order of a sum depends on nothing but k.
@@ -32,10 +41,14 @@ HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float
   for (auto& row : sums) {
     for (auto& sum : row) sum = hn::Zero(d);
   }
+  const std::int64_t ahead = PrefetchDistance(kChannels * k, static_cast<std::int64_t>(sizeof(T)));
   std::int64_t at = 0;
   for (; at + lanes <= k; at += lanes) {
     hn::Vec<decltype(d)> weights[kChannels];
-    for (int c = 0; c < kChannels; ++c) weights[c] = load::LoadAsFloat(d, rows + c * k + at);
+    for (int c = 0; c < kChannels; ++c) {
+      weights[c] = load::LoadAsFloat(d, rows + c * k + at);
+      hwy::Prefetch(rows + c * k + at + ahead);
+    }
     for (int r = 0; r < kRows; ++r) {
       const auto inputs = hn::LoadU(d, x.data + r * x.stride + at);
       for (int c = 0; c < kChannels; ++c) sums[r][c] = hn::MulAdd(weights[c], inputs, sums[r][c]);
@@ -50,11 +63,11 @@ HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float
   }
 }
 
-/// Channels side by side whose sums fit the registers (32 or 16), at most 4: as many streams as hide a sum's latency.
+/// Channels side by side whose sums fit the registers (32 or 16), at most 4: as many streams as hide a sum's latency,
+/// and the fewer of them the more often x is read again.
 constexpr int ChannelsAtOnce(int rows) {
-  const int sums = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 20 : 10;
-  if (4 * rows <= sums) return 4;
-  return 2 * rows <= sums ? 2 : 1;
+  const int sums = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 24 : 10;
+  return std::min(4, std::max(1, sums / rows));
 }
 
 template <int kRows, class T>
