@@ -31,7 +31,7 @@ const Projection& WeightLoader::projection_named(const std::string& name) const 
 }
 
 const PlannedProjection& WeightLoader::planned(const std::string& projection) const {
-  return source_.plan->find(projection);
+  return source_.plan->at(projection);
 }
 
 std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) const {
