@@ -6,24 +6,13 @@
 #include <utility>
 
 #include "backend/cpu_backend.hpp"
+#include "engine/route_planner.hpp"
 #include "kernels/cpu/isa.hpp"
 #include "model/architecture.hpp"
 #include "qpn8/error.hpp"
-#include "route/contract_file.hpp"
-#include "route/rollback.hpp"
 
 namespace qpn8 {
 namespace {
-
-Hardware choose_hardware(const EngineOptions& options) {
-  if (options.device == "cuda") {
-    throw Error(Error::missing_capability, "device \"cuda\": this qpn8 is built without CUDA; legal values: auto, cpu");
-  }
-  const cpu::Isa isa = options.cpu_isa.empty() ? cpu::available_isas().front() : cpu::parse_isa(options.cpu_isa);
-  Hardware hardware = {.kind = HardwareKind::cpu, .isa = std::string(cpu::to_string(isa))};
-  select_kernels(hardware);
-  return hardware;
-}
 
 std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
   CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
@@ -39,16 +28,6 @@ void require_one_rank(const EngineOptions& options) {
   };
   if (options.tp > 1) refuse("tp", options.tp);
   if (options.pp > 1) refuse("pp", options.pp);
-}
-
-Plan plan_routes(const EngineOptions& options, const Hardware& hardware, const Topology& topology,
-                 const std::vector<Projection>& projections) {
-  std::vector<ProjectionDesc> described;
-  described.reserve(projections.size());
-  for (const Projection& projection : projections) described.push_back(projection.desc);
-  const std::vector<Contract> contracts = load_contracts(options.contracts);
-  const Rollback rollback = read_rollback(options.qpn8, process_environment(), contracts);
-  return make_plan(hardware, topology, described, contracts, rollback);
 }
 
 std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
@@ -124,17 +103,18 @@ std::vector<TokenId> end_tokens(const ModelConfig& config, const GenerationConfi
 
 LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options,
                        const LoadObserver& observer) {
-  const Hardware hardware = choose_hardware(options);
+  const Hardware hardware = chosen_hardware(options);
+  select_kernels(hardware);
   const ModelConfig config = load_model_config(folder);
   const std::int64_t context = context_length(config, options.max_model_len);
   std::vector<TokenId> ends = end_tokens(config, load_generation_config(folder), folder);
-  const Topology topology = {.tp = options.tp, .pp = options.pp, .max_sequences = options.max_num_seqs};
+  const Topology topology = topology_of(options);
   find_architecture(config).projections(config, topology);
   require_one_rank(options);
 
   Checkpoint checkpoint(folder);
   const std::vector<Projection> projections = describe_projections(config, topology, &checkpoint);
-  Plan plan = plan_routes(options, hardware, topology, projections);
+  Plan plan = plan_routes(options, hardware, projections);
   if (observer.planned) observer.planned(plan);
 
   LoadedModel loaded{.checkpoint = std::move(checkpoint),

@@ -24,7 +24,7 @@ constexpr std::int64_t kLeastWorkspace = std::int64_t{1} << 20;
 constexpr std::int64_t kMostWorkspace = std::int64_t{1} << 34;
 
 // A number, or "any": an absent key is an error, so that a forgotten one never widens a contract.
-std::optional<std::int64_t> integer_or_any(const JsonReader& reader, const JsonNode& node, std::int64_t most) {
+std::optional<std::int64_t> integer_or_any(const NodeReader& reader, const JsonNode& node, std::int64_t most) {
   if (const auto* word = std::get_if<std::string>(&node.scalar)) {
     if (*word == "any") return std::nullopt;
     reader.fail_value(node, fmt::format("an integer from 1 to {} or \"any\"", most));
@@ -32,13 +32,13 @@ std::optional<std::int64_t> integer_or_any(const JsonReader& reader, const JsonN
   return reader.integer(node, 1, most);
 }
 
-std::optional<int> ranks_or_any(const JsonReader& reader, const JsonNode& node) {
+std::optional<int> ranks_or_any(const NodeReader& reader, const JsonNode& node) {
   const std::optional<std::int64_t> ranks = integer_or_any(reader, node, kMostRanks);
   if (!ranks) return std::nullopt;
   return static_cast<int>(*ranks);
 }
 
-std::string contract_name(const JsonReader& reader, const JsonNode& node) {
+std::string contract_name(const NodeReader& reader, const JsonNode& node) {
   const std::string& name = reader.text(node);
   const bool legal = std::all_of(name.begin(), name.end(),
                                  [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
@@ -51,7 +51,7 @@ std::string contract_name(const JsonReader& reader, const JsonNode& node) {
   return name;
 }
 
-std::string role_pattern(const JsonReader& reader, const JsonNode& node) {
+std::string role_pattern(const NodeReader& reader, const JsonNode& node) {
   const std::string& role = reader.text(node);
   const bool legal = std::all_of(role.begin(), role.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-' || c == '*';
@@ -60,11 +60,11 @@ std::string role_pattern(const JsonReader& reader, const JsonNode& node) {
   return role;
 }
 
-FusedActivation fused_activation(const JsonReader& reader, const JsonNode& node) {
+FusedActivation fused_activation(const NodeReader& reader, const JsonNode& node) {
   return reader.choice(node, {"none", "silu"}) == 0 ? FusedActivation::none : FusedActivation::silu;
 }
 
-void read_hardware(const JsonReader& reader, const JsonNode& node, Contract& contract) {
+void read_hardware(const NodeReader& reader, const JsonNode& node, Contract& contract) {
   for (const JsonNode& element : reader.elements(node)) {
     std::string name = reader.text(element);
     const bool and_newer = name.back() == '+';
@@ -89,7 +89,7 @@ void read_hardware(const JsonReader& reader, const JsonNode& node, Contract& con
   if (node.children.empty()) reader.fail(node, "\"hardware\" is empty, so the contract can never hold");
 }
 
-void read_topology(const JsonReader& reader, const JsonNode& node, Contract& contract) {
+void read_topology(const NodeReader& reader, const JsonNode& node, Contract& contract) {
   reader.expect_object(node, "a topology", {"tp", "pp", "max_sequences", "speculation"});
   contract.tp = ranks_or_any(reader, member(node, "tp"));
   contract.pp = ranks_or_any(reader, member(node, "pp"));
@@ -97,7 +97,7 @@ void read_topology(const JsonReader& reader, const JsonNode& node, Contract& con
   contract.speculation = reader.boolean(member(node, "speculation"));
 }
 
-void read_weights(const JsonReader& reader, const JsonNode& node, Contract& contract) {
+void read_weights(const NodeReader& reader, const JsonNode& node, Contract& contract) {
   reader.expect_object(node, "weights", {"types", "scales"});
   const JsonNode& types = member(node, "types");
   for (const JsonNode& element : reader.elements(types)) {
@@ -112,7 +112,7 @@ void read_weights(const JsonReader& reader, const JsonNode& node, Contract& cont
   }
 }
 
-Schedule read_schedule(const JsonReader& reader, const JsonNode& node, std::optional<std::int64_t> k) {
+Schedule read_schedule(const NodeReader& reader, const JsonNode& node, std::optional<std::int64_t> k) {
   reader.expect_object(node, "a schedule", {"split_k", "accumulator_chains", "prefetch"});
   const JsonNode& split = member(node, "split_k");
   const JsonNode& chains = member(node, "accumulator_chains");
@@ -128,14 +128,14 @@ Schedule read_schedule(const JsonReader& reader, const JsonNode& node, std::opti
   return schedule;
 }
 
-void check_multiple(const JsonReader& reader, const JsonNode& node, std::optional<std::int64_t> value,
+void check_multiple(const NodeReader& reader, const JsonNode& node, std::optional<std::int64_t> value,
                     std::int64_t divisor) {
   if (value && *value % divisor != 0) {
     reader.fail(node, fmt::format("\"{}\" is {}, not a multiple of {}", node.key, *value, divisor));
   }
 }
 
-AdmittedRow read_row(const JsonReader& reader, const JsonNode& node, const Contract& contract) {
+AdmittedRow read_row(const NodeReader& reader, const JsonNode& node, const Contract& contract) {
   reader.expect_object(node, "a row", {"role", "layer_tp", "k", "n", "schedule"}, {"groups", "padded_n", "activation"});
   AdmittedRow row;
   row.role = role_pattern(reader, member(node, "role"));
@@ -172,7 +172,7 @@ bool covers(const AdmittedRow& earlier, const AdmittedRow& later) {
          same_or_any(earlier.groups, later.groups) && earlier.activation == later.activation && schedule_serves;
 }
 
-void read_rows(const JsonReader& reader, const JsonNode& node, Contract& contract) {
+void read_rows(const NodeReader& reader, const JsonNode& node, Contract& contract) {
   const std::vector<JsonNode>& elements = reader.elements(node);
   for (const JsonNode& element : elements) {
     const AdmittedRow row = read_row(reader, element, contract);
@@ -192,7 +192,7 @@ bool contradicts(const ExcludedRole& excluded, const AdmittedRow& row) {
   return activation_meets && role_matches(excluded.role, row.role);
 }
 
-void read_excluded(const JsonReader& reader, const JsonNode& node, const JsonNode& rows, Contract& contract) {
+void read_excluded(const NodeReader& reader, const JsonNode& node, const JsonNode& rows, Contract& contract) {
   const std::vector<JsonNode>& elements = reader.elements(node);
   for (const JsonNode& element : elements) {
     reader.expect_object(element, "an exclusion", {"role", "reason"}, {"activation"});
@@ -217,7 +217,7 @@ void read_excluded(const JsonReader& reader, const JsonNode& node, const JsonNod
   }
 }
 
-void read_evidence(const JsonReader& reader, const JsonNode& node, Contract& contract) {
+void read_evidence(const NodeReader& reader, const JsonNode& node, Contract& contract) {
   reader.expect_object(node, "evidence", {}, {"file", "note"});
   if (const JsonNode* file = find_member(node, "file")) contract.evidence.file = reader.text(*file);
   if (const JsonNode* note = find_member(node, "note")) contract.evidence.note = reader.text(*note);
@@ -227,7 +227,7 @@ void read_evidence(const JsonReader& reader, const JsonNode& node, Contract& con
 }  // namespace
 
 Contract parse_contract(std::string_view text, const std::string& file_name) {
-  const JsonReader reader(file_name);
+  const NodeReader reader(file_name);
   const JsonNode root = parse_located_json(text, file_name, kLimits);
   reader.expect_object(root, "a contract",
                        {"name", "hardware", "topology", "weights", "rows", "excluded", "default", "evidence"},

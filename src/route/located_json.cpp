@@ -183,14 +183,14 @@ const JsonNode& member(const JsonNode& object, std::string_view key) {
   return *found;
 }
 
-void JsonReader::fail(const JsonNode& node, const std::string& message) const { fail_at(file_, node.line, message); }
+void NodeReader::fail(const JsonNode& node, const std::string& message) const { fail_at(file_, node.line, message); }
 
-void JsonReader::fail_value(const JsonNode& node, std::string_view expected) const {
+void NodeReader::fail_value(const JsonNode& node, std::string_view expected) const {
   const std::string name = node.key.empty() ? "an element" : fmt::format("\"{}\"", node.key);
   fail(node, fmt::format("{} is {}, expected {}", name, describe(node), expected));
 }
 
-void JsonReader::expect_object(const JsonNode& node, std::string_view what,
+void NodeReader::expect_object(const JsonNode& node, std::string_view what,
                                std::initializer_list<std::string_view> required,
                                std::initializer_list<std::string_view> optional) const {
   if (node.kind != JsonNode::Kind::object) fail_value(node, fmt::format("{}, which is an object", what));
@@ -206,24 +206,24 @@ void JsonReader::expect_object(const JsonNode& node, std::string_view what,
   }
 }
 
-const std::vector<JsonNode>& JsonReader::elements(const JsonNode& node) const {
+const std::vector<JsonNode>& NodeReader::elements(const JsonNode& node) const {
   if (node.kind != JsonNode::Kind::array) fail_value(node, "an array");
   return node.children;
 }
 
-const std::string& JsonReader::text(const JsonNode& node) const {
+const std::string& NodeReader::text(const JsonNode& node) const {
   const auto* value = std::get_if<std::string>(&node.scalar);
   if (value == nullptr || value->empty()) fail_value(node, "a text that is not empty");
   return *value;
 }
 
-bool JsonReader::boolean(const JsonNode& node) const {
+bool NodeReader::boolean(const JsonNode& node) const {
   const auto* value = std::get_if<bool>(&node.scalar);
   if (value == nullptr) fail_value(node, "true or false");
   return *value;
 }
 
-std::int64_t JsonReader::integer(const JsonNode& node, std::int64_t least, std::int64_t most) const {
+std::int64_t NodeReader::integer(const JsonNode& node, std::int64_t least, std::int64_t most) const {
   const auto* value = std::get_if<std::int64_t>(&node.scalar);
   if (value == nullptr || *value < least || *value > most) {
     fail_value(node, fmt::format("an integer from {} to {}", least, most));
@@ -231,7 +231,7 @@ std::int64_t JsonReader::integer(const JsonNode& node, std::int64_t least, std::
   return *value;
 }
 
-std::size_t JsonReader::choice(const JsonNode& node, std::initializer_list<std::string_view> names) const {
+std::size_t NodeReader::choice(const JsonNode& node, std::initializer_list<std::string_view> names) const {
   const auto* value = std::get_if<std::string>(&node.scalar);
   const auto* const found = value == nullptr ? names.end() : std::find(names.begin(), names.end(), *value);
   if (found == names.end()) fail_value(node, fmt::format("one of {}", joined(names)));

@@ -34,9 +34,9 @@ struct LocatedJsonLimits {
 JsonNode parse_located_json(std::string_view text, const std::string& file, const LocatedJsonLimits& limits);
 
 /// Typed access to one file's nodes; each fault is Error::bad_file "FILE:LINE: ..." that names the key.
-class JsonReader {
+class NodeReader {
  public:
-  explicit JsonReader(std::string file) : file_(std::move(file)) {}
+  explicit NodeReader(std::string file) : file_(std::move(file)) {}
 
   [[noreturn]] void fail(const JsonNode& node, const std::string& message) const;
 

@@ -68,8 +68,8 @@ TEST(LocatedJson, SizeAndDepthAreBounded) {
   EXPECT_EQ(fault_of("[[\n[[\n]]]]"), "f.json:2: nested deeper than 3 levels");
 }
 
-TEST(JsonReader, IntegersBeyondInt64AreRefusedNotWrapped) {
-  const JsonReader reader("f.json");
+TEST(NodeReader, IntegersBeyondInt64AreRefusedNotWrapped) {
+  const NodeReader reader("f.json");
   const JsonNode root = parse_located_json("[18446744073709551615, 1.0, -1, 1e3, 7]", "f.json", kLimits);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_NE(test::message_of([&] { reader.integer(root.children[i], 0, 10); }), "no error") << i;

@@ -1,0 +1,71 @@
+#include <CLI/App.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/model_config.hpp"
+#include "checkpoint/presets.hpp"
+#include "cli/commands.hpp"
+#include "cli/common_options.hpp"
+#include "cli/output.hpp"
+#include "engine/route_planner.hpp"
+#include "model/architecture.hpp"
+#include "qpn8/contract.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8::cli {
+namespace {
+
+struct PlanCommand {
+  CommonOptions common;
+  std::optional<std::string> model;
+  std::optional<std::string> like;
+  std::optional<std::string> hardware;
+  bool json = false;
+};
+
+std::vector<Projection> projections_of(const PlanCommand& command, const Topology& topology) {
+  if (command.like) return describe_projections(preset_config(*command.like), topology, nullptr);
+  const ModelConfig config = load_model_config(*command.model);
+  const Checkpoint checkpoint(*command.model);
+  return describe_projections(config, topology, &checkpoint);
+}
+
+Hardware parse_hardware_flag(const std::string& name) {
+  try {
+    return parse_hardware(name);
+  } catch (const Error& error) {
+    throw Error(Error::bad_argument, std::string("--hardware: ") + error.what());
+  }
+}
+
+void show_plan(const PlanCommand& command) {
+  if (!command.model && !command.like) {
+    throw Error(Error::bad_argument, "qpn8 plan: no model is given; expected --model DIR or --like NAME");
+  }
+  const EngineOptions options = command.common.engine_options();
+  const Hardware hardware = command.hardware ? parse_hardware_flag(*command.hardware) : chosen_hardware(options);
+  const Plan plan = plan_routes(options, hardware, projections_of(command, topology_of(options)));
+  write_output(command.json ? to_json(plan).dump(2) + "\n" : to_table(plan));
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program) {
+  const auto command = std::make_shared<PlanCommand>();
+  CLI::App& app = *program.add_subcommand("plan", "Show which projection would run where, and why");
+  CLI::Option* model = app.add_option("--model", command->model, "a Hugging Face folder")->type_name("DIR");
+  app.add_option("--like", command->like, "a published model's shapes; needs no weights")
+      ->type_name("NAME")
+      ->excludes(model);
+  app.add_option("--hardware", command->hardware,
+                 "the machine to plan for instead of this one, which it need not be: cpu-avx2, sm70, ...")
+      ->type_name("NAME");
+  app.add_flag("--json", command->json, "print one JSON object instead of the table");
+  command->common.add_to(app);
+  app.callback([command] { show_plan(*command); });
+}
+
+}  // namespace qpn8::cli

@@ -1,0 +1,33 @@
+#include "engine/route_planner.hpp"
+
+#include <string>
+
+#include "kernels/cpu/isa.hpp"
+#include "qpn8/error.hpp"
+#include "route/contract_file.hpp"
+#include "route/rollback.hpp"
+
+namespace qpn8 {
+
+Hardware chosen_hardware(const EngineOptions& options) {
+  if (options.device == "cuda") {
+    throw Error(Error::missing_capability, "device \"cuda\": this qpn8 is built without CUDA; legal values: auto, cpu");
+  }
+  const cpu::Isa isa = options.cpu_isa.empty() ? cpu::available_isas().front() : cpu::parse_isa(options.cpu_isa);
+  return {.kind = HardwareKind::cpu, .isa = std::string(cpu::to_string(isa))};
+}
+
+Topology topology_of(const EngineOptions& options) {
+  return {.tp = options.tp, .pp = options.pp, .max_sequences = options.max_num_seqs};
+}
+
+Plan plan_routes(const EngineOptions& options, const Hardware& hardware, const std::vector<Projection>& projections) {
+  std::vector<ProjectionDesc> described;
+  described.reserve(projections.size());
+  for (const Projection& projection : projections) described.push_back(projection.desc);
+  const std::vector<Contract> contracts = load_contracts(options.contracts);
+  const Rollback rollback = read_rollback(options.qpn8, process_environment(), contracts);
+  return make_plan(hardware, topology_of(options), described, contracts, rollback);
+}
+
+}  // namespace qpn8
