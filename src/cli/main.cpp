@@ -63,7 +63,7 @@ int run(int argc, char** argv) {
   CLI::App program("Decodes language models at low batch, with 8-bit projections where a contract admits them.",
                    "qpn8");
   program.set_version_flag("--version", "qpn8 " QPN8_VERSION, "Print the version and exit");
-  for (const auto add : {add_run, add_ab, add_score, add_synth, add_tokenize}) add(program);
+  for (const auto add : {add_run, add_plan, add_ab, add_score, add_tokenize, add_synth}) add(program);
   try {
     program.parse(argc, argv);
     if (!program.get_subcommands().empty()) return 0;
