@@ -157,8 +157,7 @@ class AttentionCall {
   void for_each(const std::vector<Task>& tasks, const Body& body) {
     team_.run([&](int member) {
       // Round robin: later blocks of a prompt see more positions, so that contiguous shares would be uneven.
-      for (std::size_t i = static_cast<std::size_t>(member); i < tasks.size();
-           i += static_cast<std::size_t>(team_.size())) {
+      for (auto i = static_cast<std::size_t>(member); i < tasks.size(); i += static_cast<std::size_t>(team_.size())) {
         body(tasks[i], member);
       }
     });
