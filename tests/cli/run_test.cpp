@@ -110,7 +110,7 @@ TEST(Run, StopTextsAndMaxTokensEndTheOutput) {
 TEST(Run, SamplingFollowsItsSeed) {
   const auto sampled = [](const std::string& seed) {
     return run_qpn8(
-               {"run", "--model", tiny_model(), "--prompt-ids", "1,2,3", "--temperature",        "2",   "--top-k",
+               {"run", "--model", tiny_model(), "--prompt-ids", "1,2,3", "--temperature",        "50",  "--top-k",
                 "40",  "--top-p", "0.9",        "--min-p",      "0.001", "--repetition-penalty", "1.1", "--max-tokens",
                 "12",  "--seed",  seed,         "--ignore-eos"})
         .out;
