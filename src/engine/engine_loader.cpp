@@ -56,6 +56,7 @@ void load_weights(LoadedModel& loaded, const ModelConfig& config, const std::vec
                                 if (observer.loaded) observer.loaded(done, total);
                               }};
   loaded.model = find_architecture(config).load(source);
+  if (observer.loaded) observer.loaded(total, total);  // a head tied to the embedding is never loaded itself
 }
 
 void make_cache(LoadedModel& loaded, const EngineOptions& options) {

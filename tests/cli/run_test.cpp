@@ -109,11 +109,13 @@ TEST(Run, StopTextsAndMaxTokensEndTheOutput) {
 
 TEST(Run, SamplingFollowsItsSeed) {
   const auto sampled = [](const std::string& seed) {
-    return run_qpn8(
-               {"run", "--model", tiny_model(), "--prompt-ids", "1,2,3", "--temperature",        "2",   "--top-k",
-                "40",  "--top-p", "0.9",        "--min-p",      "0.001", "--repetition-penalty", "1.1", "--max-tokens",
-                "12",  "--seed",  seed,         "--ignore-eos"})
-        .out;
+    const std::vector<std::string> arguments = {
+        "run",  "--model", tiny_model(), "--prompt-ids", "1,2,3", "--temperature",        "50",  "--top-k",
+        "40",   "--top-p", "0.9",        "--min-p",      "0.001", "--repetition-penalty", "1.1", "--max-tokens",
+        "12",   "--seed",  seed,         "--ignore-eos"};
+    const CommandResult result = run_qpn8(arguments);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out;
   };
   EXPECT_EQ(sampled("1"), sampled("1"));
   EXPECT_NE(sampled("1"), sampled("2"));
@@ -121,9 +123,11 @@ TEST(Run, SamplingFollowsItsSeed) {
 
 TEST(Run, TheNumberOfThreadsAndTheChunkDoNotChangeTheTokens) {
   const auto ids = [](const std::string& threads, const std::string& chunk) {
-    return run_qpn8({"run", "--model", tiny_model(), "--prompt-ids", joined(golden_ids("prompt_0")), "--max-tokens",
-                     "12", "--ignore-eos", "--threads", threads, "--engine-arg", "prefill_chunk=" + chunk})
-        .out;
+    const CommandResult result =
+        run_qpn8({"run", "--model", tiny_model(), "--prompt-ids", joined(golden_ids("prompt_0")), "--max-tokens", "12",
+                  "--ignore-eos", "--threads", threads, "--engine-arg", "prefill_chunk=" + chunk});
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out;
   };
   EXPECT_EQ(ids("1", "512"), ids("3", "512"));
   EXPECT_EQ(ids("1", "512"), ids("2", "7"));
