@@ -71,7 +71,7 @@ TEST(JinjaLimits, ATextThatDoublesIsBounded) {
   EXPECT_THAT(failure("{% set ns = namespace(s='aaaaaaaa') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}"
                       "{% endfor %}"),
               HasSubstr("a text of more than"));
-  EXPECT_THAT(
+  EXPECT_NE(
       failure("{% set ns = namespace(s='a') %}{% for i in range(99) %}{% set ns.s = ns.s | replace('a', 'aaaa') %}"
               "{% endfor %}"),
       "");
