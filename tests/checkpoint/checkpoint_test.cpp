@@ -118,6 +118,15 @@ TEST(Checkpoint, EachKindOfBadIndexIsRefused) {
             (folder / "s2").string() + ": tensor a: is in " + (folder / "s1").string() + " too, expected one of them");
 }
 
+TEST(Checkpoint, ATensorInAnotherShardThanTheIndexSaysIsAnError) {
+  const TemporaryFolder folder;
+  write_shard(folder, "s1", {"a", "b"});
+  write_shard(folder, "s2", {"c"});
+  folder.write(kIndex, R"({"weight_map": {"a": "s1", "b": "s2", "c": "s2"}})");
+  EXPECT_EQ(opening(folder.path()),
+            (folder / kIndex).string() + ": tensor b: is not in s2 (shards of another revision?)");
+}
+
 TEST(Checkpoint, ABadShardIsNamed) {
   const TemporaryFolder folder;
   write_shard(folder, "s1", {"a"});

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -194,6 +195,18 @@ TEST(SyntheticCheckpoint, ShardsHoldTheSameTensorsAndKeepToTheirSize) {
   for (const std::size_t size : sizes) EXPECT_LE(size, kShard);
   EXPECT_EQ(many.files().front().filename(),
             "model-00001-of-0000" + std::to_string(many.files().size()) + ".safetensors");
+}
+
+TEST(SyntheticCheckpoint, ATensorLargerThanTheBufferHasTheSameValuesInOnePieceAndInMany) {
+  const TemporaryFolder folder;
+  ModelConfig config = reduced_config(fixture("tiny-qwen2"), 1, std::nullopt);
+  config.vocab_size = 40'000;  // x 128 x 2 bytes: more than the 8 MiB of the buffer
+  write(config, folder / "out", {.seed = 3});
+  const Checkpoint checkpoint(folder / "out");
+  const CheckpointTensor& embedding = checkpoint.tensor("model.embed_tokens.weight");
+  std::vector<std::byte> expected(embedding.bytes.size());
+  SyntheticValues(3, embedding.name, DType::bf16, 0.0, 1.0 / std::sqrt(128.0)).fill(0, expected);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), embedding.bytes.begin()));
 }
 
 TEST(SyntheticCheckpoint, ReportsItsProgressToTheEnd) {
