@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "evidence/ab_folder.hpp"
 #include "evidence/ab_runner.hpp"
 #include "evidence/dataset.hpp"
+#include "evidence/endpoint_arm.hpp"
 #include "evidence/engine_arm.hpp"
 #include "evidence/output_metrics.hpp"
 #include "evidence/report_text.hpp"
@@ -72,31 +74,48 @@ void check_points(const char* flag, double points) {
   throw Error(Error::bad_argument, fmt::format("{} {}: expected 0 to 100 points", flag, points));
 }
 
-/// Arguments of both arms, then those of one, which win.
-Json arm_args(const AbCommand& command, const std::vector<std::string>& own) {
-  Json args = command.common.engine_args();
-  args.update(parse_engine_args(own));
-  return args;
-}
+/// Makes the arms; engines with equal options are one.
+class ArmMaker {
+ public:
+  explicit ArmMaker(const AbCommand& command) : command_(&command) {}
 
-std::shared_ptr<Engine> load_engine(const AbCommand& command, const EngineOptions& options) {
-  return std::make_shared<Engine>(command.model, options, stderr_observer());
-}
+  std::unique_ptr<Arm> make(const std::vector<std::string>& own_args) {
+    const Json own = parse_engine_args(own_args);
+    if (EndpointOptions::is_endpoint(own)) {
+      return std::make_unique<EndpointArm>(EndpointOptions::parse(own), command_->settings);
+    }
+    if (command_->model.empty()) {
+      throw Error(Error::bad_argument, "--model is required: an arm without endpoint= is an engine");
+    }
+    EngineOptions options;
+    Json args = command_->common.engine_args();
+    args.update(own);  // an arm's own arguments win over those of both
+    options.apply(args);
+    return std::make_unique<EngineArm>(engine(options), command_->model, command_->settings);
+  }
+
+ private:
+  std::shared_ptr<Engine> engine(const EngineOptions& options) {
+    const Json asked = options.to_json();  // what the engine makes of "auto" does not count
+    if (!last_ || last_asked_ != asked) {
+      last_ = std::make_shared<Engine>(command_->model, options, stderr_observer());
+      last_asked_ = asked;
+    }
+    return last_;
+  }
+
+  const AbCommand* command_;
+  std::shared_ptr<Engine> last_;
+  Json last_asked_;
+};
 
 /// The candidate is loaded and checked first: it is the one that may lack what the comparison is about.
 Arms make_arms(const AbCommand& command) {
-  EngineOptions options_a;
-  EngineOptions options_b;
-  options_a.apply(arm_args(command, command.args_a));
-  options_b.apply(arm_args(command, command.args_b));
-
+  ArmMaker maker(command);
   Arms arms;
-  const std::shared_ptr<Engine> engine_b = load_engine(command, options_b);
-  arms.b = std::make_unique<EngineArm>(engine_b, command.model, command.settings);
+  arms.b = maker.make(command.args_b);
   require_qpn8(*arms.b);
-  const bool equal = options_a.to_json() == options_b.to_json();
-  arms.a =
-      std::make_unique<EngineArm>(equal ? engine_b : load_engine(command, options_a), command.model, command.settings);
+  arms.a = maker.make(command.args_a);
   return arms;
 }
 
@@ -219,12 +238,13 @@ void add_verdict_flags(CLI::App& app, AbCommand& command) {
 void add_ab(CLI::App& program) {
   const auto command = std::make_shared<AbCommand>();
   CLI::App& app = *program.add_subcommand("ab", "Compare two arms on the same items, interleaved");
-  app.add_option("--model", command->model, "a Hugging Face folder")->required()->type_name("DIR");
+  app.add_option("--model", command->model, "a Hugging Face folder, for arms that are engines")->type_name("DIR");
   add_item_flags(app, *command);
-  app.add_option("--a", command->args_a, "an engine argument of A alone; may be repeated")
+  app.add_option("--a", command->args_a,
+                 "an engine argument of A alone, or endpoint=URL model=NAME of a server; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_option("--b", command->args_b, "an engine argument of B, the candidate, alone; may be repeated")
+  app.add_option("--b", command->args_b, "the same for B, the candidate")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   add_generation_flags(app, command->settings);

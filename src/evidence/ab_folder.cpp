@@ -5,7 +5,7 @@
 #include <fstream>
 #include <utility>
 
-#include "evidence/item_log.hpp"
+#include "base/atomic_file.hpp"
 #include "evidence/report_html.hpp"
 #include "evidence/report_markdown.hpp"
 #include "qpn8/error.hpp"

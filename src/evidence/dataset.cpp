@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/random.hpp"
 #include "evidence/answer_parser.hpp"
 #include "evidence/jsonl.hpp"
-#include "evidence/random.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/atomic_file.hpp"
 #include "evidence/jsonl.hpp"
 #include "qpn8/error.hpp"
 
@@ -111,19 +112,6 @@ ItemRecord parse_item_record(const Json& json) {
   read(json, "retries", record.retries);
   read(json, "output_ids", record.output_ids);
   return record;
-}
-
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  std::filesystem::path temporary = file;
-  temporary += ".tmp";
-  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-  stream << text;
-  stream.close();
-  std::error_code error;
-  if (stream) std::filesystem::rename(temporary, file, error);
-  if (!stream || error) {
-    throw Error(Error::bad_file, file.string() + ": cannot be written; expected a folder with room that is writable");
-  }
 }
 
 ItemLog::ItemLog(std::filesystem::path file, bool resume) : file_(std::move(file)) {

@@ -71,7 +71,4 @@ class ItemLog {
   std::ofstream stream_;
 };
 
-/// Writes a file under a temporary name beside it and renames it when it is complete.
-void write_file(const std::filesystem::path& file, const std::string& text);
-
 }  // namespace qpn8

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "evidence/random.hpp"
+#include "base/random.hpp"
 
 namespace qpn8 {
 namespace {

@@ -115,14 +115,5 @@ TEST(ItemLog, WritesTextThatIsNotUtf8WithReplacements) {
   EXPECT_EQ(ItemLog(folder / "items.jsonl", true).items()[0][0].answer, "broken \xEF\xBF\xBD byte");
 }
 
-TEST(WriteFile, LeavesNoTemporaryFileAndNamesTheOneItCannotWrite) {
-  TemporaryFolder folder;
-  write_file(folder / "result.json", "{}");
-  EXPECT_EQ(test::read_text(folder / "result.json"), "{}");
-  EXPECT_FALSE(std::filesystem::exists(folder / "result.json.tmp"));
-  expect_error(
-      Error::bad_file, [&] { write_file(folder / "no/such/result.json", ""); }, "result.json", "writable");
-}
-
 }  // namespace
 }  // namespace qpn8
