@@ -122,8 +122,10 @@ Value raise_exception(Runtime& runtime, const Arguments& arguments) {
 
 Value strftime_now(Runtime& runtime, const Arguments& arguments) {
   const BoundArguments bound("strftime_now()", arguments, {"format"}, 1);
+  const std::string_view given = to_text(bound[0], "strftime_now() argument 1");
+  if (given.find('\0') != std::string_view::npos) throw TemplateError("strftime_now(): embedded null character");
   // With a mark at the end, so that an empty result differs from one that does not fit.
-  const std::string format = std::string(to_text(bound[0], "strftime_now() argument 1")) + "|";
+  const std::string format = std::string(given) + "|";
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);

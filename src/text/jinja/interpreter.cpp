@@ -231,12 +231,12 @@ Value Interpreter::call_procedure(const Procedure& procedure, std::string_view d
                                   const std::shared_ptr<const Scope>& closure, const Arguments& arguments) {
   const Nesting nesting(budget());
   const Inside inside(*this, std::make_shared<Scope>(closure));
-  bind_parameters(*scope_, procedure, description, arguments);
+  bind_defaults(*scope_, procedure, bind_given(*scope_, procedure, description, arguments));
   return captured(procedure.body);
 }
 
-void Interpreter::bind_parameters(Scope& scope, const Procedure& procedure, std::string_view description,
-                                  const Arguments& arguments) {
+std::vector<bool> Interpreter::bind_given(Scope& scope, const Procedure& procedure, std::string_view description,
+                                          const Arguments& arguments) {
   const std::vector<std::string>& parameters = procedure.parameters;
   const std::size_t positional = std::min(arguments.positional.size(), parameters.size());
   std::vector<bool> given(parameters.size(), false);
@@ -244,7 +244,14 @@ void Interpreter::bind_parameters(Scope& scope, const Procedure& procedure, std:
     scope.set(parameters[i], arguments.positional[i]);
     given[i] = true;
   }
-  Value caller = make_undefined("No caller defined");
+  const auto first_rest = arguments.positional.begin() + static_cast<std::ptrdiff_t>(positional);
+  if (procedure.uses_varargs) {
+    scope.set("varargs", make_tuple(budget(), {first_rest, arguments.positional.end()}));
+  } else if (first_rest != arguments.positional.end()) {
+    throw TemplateError(fmt::format("macro {} takes not more than {} argument(s)", description, parameters.size()));
+  }
+
+  if (procedure.uses_caller) scope.set("caller", make_undefined("No caller defined"));
   const auto rest = std::make_shared<Dict>(budget());
   for (const auto& [name, value] : arguments.keywords) {
     const auto place = std::find(parameters.begin() + static_cast<std::ptrdiff_t>(positional), parameters.end(), name);
@@ -252,22 +259,19 @@ void Interpreter::bind_parameters(Scope& scope, const Procedure& procedure, std:
       scope.set(*place, value);
       given[static_cast<std::size_t>(place - parameters.begin())] = true;
     } else if (procedure.uses_caller && name == "caller") {
-      caller = value;
+      scope.set("caller", value);
     } else if (procedure.uses_kwargs) {
       rest->set(budget(), make_text(budget(), name), value);
     } else {
       throw TemplateError(fmt::format("macro {} takes no keyword argument {}", description, quote(name)));
     }
   }
-  if (procedure.uses_caller) scope.set("caller", caller);
   if (procedure.uses_kwargs) scope.set("kwargs", Value(std::shared_ptr<const Dict>(rest)));
-  if (procedure.uses_varargs) {
-    const auto first = arguments.positional.begin() + static_cast<std::ptrdiff_t>(positional);
-    scope.set("varargs", make_tuple(budget(), {first, arguments.positional.end()}));
-  } else if (arguments.positional.size() > parameters.size()) {
-    throw TemplateError(fmt::format("macro {} takes not more than {} argument(s)", description, parameters.size()));
-  }
+  return given;
+}
 
+void Interpreter::bind_defaults(Scope& scope, const Procedure& procedure, const std::vector<bool>& given) {
+  const std::vector<std::string>& parameters = procedure.parameters;
   // A default may refer to another parameter, but not to a variable outside that has a parameter's name.
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!given[i]) scope.set(parameters[i], make_undefined(fmt::format("{} is undefined", quote(parameters[i]))));

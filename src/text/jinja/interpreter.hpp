@@ -55,8 +55,10 @@ class Interpreter final : public Runtime {
   Flow execute(const Continue& node);
   Flow run_loop(const For& node, const Value& iterable, int depth0);
   std::shared_ptr<Loop> make_loop(const For& node, const Value& iterable, int depth0);
-  void bind_parameters(Scope& scope, const Procedure& procedure, std::string_view description,
-                       const Arguments& arguments);
+  /// Which of the parameters the arguments gave a value.
+  std::vector<bool> bind_given(Scope& scope, const Procedure& procedure, std::string_view description,
+                               const Arguments& arguments);
+  void bind_defaults(Scope& scope, const Procedure& procedure, const std::vector<bool>& given);
   Value make_macro(const Procedure& procedure, std::string name);
   Value captured(const Body& body);
   Value filtered(Value value, const std::vector<FilterCall>& filters);

@@ -14,13 +14,6 @@ Arguments without_first(const Arguments& arguments, std::size_t count) {
           arguments.keywords};
 }
 
-// Like Jinja, looks at the arguments only if there is something to work on.
-bool has_items(const Value& input) {
-  if (is_true(input)) return true;
-  if (!is_iterable(input) && !input.is_none() && !input.number()) return true;
-  return false;
-}
-
 Value map_attribute(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const Value* path = nullptr;
   const Value* otherwise = nullptr;
@@ -41,7 +34,7 @@ Value map_attribute(Runtime& runtime, const Value& input, const Arguments& argum
 }
 
 Value map(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  if (!has_items(input)) return make_iterator(runtime.budget(), {});
+  if (!is_true(input)) return make_iterator(runtime.budget(), {});
   if (arguments.positional.empty()) return map_attribute(runtime, input, arguments);
   const std::string_view filter = to_text(arguments.positional[0], "a filter's name");
   const Arguments rest = without_first(arguments, 1);
@@ -58,7 +51,7 @@ Value map(Runtime& runtime, const Value& input, const Arguments& arguments) {
 // `by_attribute` it looks at an attribute of the item, which the first argument names.
 template <bool keep, bool by_attribute>
 Value select(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  if (!has_items(input)) return make_iterator(runtime.budget(), {});
+  if (!is_true(input)) return make_iterator(runtime.budget(), {});
   constexpr std::size_t kTest = by_attribute ? 1 : 0;
   const std::vector<Value>& given = arguments.positional;
   if (by_attribute && given.empty()) throw TemplateError("Missing parameter for attribute name");

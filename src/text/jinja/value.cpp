@@ -151,16 +151,17 @@ int Value::depth() const {
 }
 
 void Dict::set(Budget& budget, const Value& key, Value value) {
-  std::string hashed = hash_key(budget, key);
   check_depth(std::max(key.depth(), value.depth()) + 1);
   depth_ = std::max(depth_, std::max(key.depth(), value.depth()) + 1);
-  charge_.grow(kBytesPerEntry + static_cast<std::int64_t>(hashed.size()));
-  const auto [place, is_new] = index_.try_emplace(std::move(hashed), entries_.size());
-  if (is_new) {
-    entries_.push_back({key, std::move(value)});
-  } else {
-    entries_[place->second].value = std::move(value);
+  std::string hashed = hash_key(budget, key);
+  const auto found = index_.find(hashed);
+  if (found != index_.end()) {
+    entries_[found->second].value = std::move(value);
+    return;
   }
+  charge_.grow(kBytesPerEntry + static_cast<std::int64_t>(hashed.size()));
+  index_.emplace(std::move(hashed), entries_.size());
+  entries_.push_back({key, std::move(value)});
 }
 
 void Dict::clear() {
