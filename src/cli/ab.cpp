@@ -42,6 +42,7 @@ struct AbCommand {
   std::vector<std::string> args_b;
   std::vector<std::uint64_t> seeds = {0};
   ItemSelection selection;
+  std::string instruction = kBoxedInstruction;
   GenerationSettings settings;
   double margin_points = 2.0;
   double rate_bound_points = 2.0;
@@ -136,6 +137,7 @@ Json describe_run(const AbCommand& command, const Arms& arms, std::size_t items)
           {"items", items},
           {"start", selection.start},
           {"order", selection.order_text()},
+          {"instruction", command.instruction},
           {"seeds", command.seeds},
           {"max_tokens", settings.max_tokens},
           {"temperature", settings.temperature},
@@ -172,6 +174,7 @@ void compare(AbCommand& command) {
     throw Error(Error::bad_argument, fmt::format("--max-tokens {}: expected at least 1", command.settings.max_tokens));
   }
   AbRun run{select_items(load_dataset(command.dataset), command.selection), command.seeds};
+  append_instruction(run.items, command.instruction);
   const Arms arms = make_arms(command);
 
   AbResult result;
@@ -202,6 +205,9 @@ void add_item_flags(CLI::App& app, AbCommand& command) {
   app.add_option("--dataset", command.dataset, R"(JSON lines with "question" and "answer", or with "turns")")
       ->required()
       ->type_name("FILE");
+  app.add_option("--instruction", command.instruction,
+                 "what each question ends with; empty for nothing [asks for step by step reasoning and \\boxed{}]")
+      ->type_name("TEXT");
   add_number(app, "--start", command.selection.start, "items to leave out at the front [0]");
   app.add_option_function<std::string>(
          "--limit",

@@ -68,6 +68,7 @@ std::vector<DatasetItem> read_dataset(std::istream& stream, const std::string& n
     item.index = static_cast<std::int64_t>(items.size());
     item.id = item_id(row, item.index);
     item.turns = item_turns(row, where);
+    item.is_question = row.contains("question");
     item.expected = item_answer(row, where);
     items.push_back(std::move(item));
   });
@@ -115,6 +116,13 @@ std::vector<DatasetItem> select_items(std::vector<DatasetItem> items, const Item
   const std::int64_t taken = std::min(selection.limit.value_or(count), count - selection.start);
   const auto first = items.begin() + selection.start;
   return {std::make_move_iterator(first), std::make_move_iterator(first + taken)};
+}
+
+void append_instruction(std::vector<DatasetItem>& items, const std::string& instruction) {
+  if (instruction.empty()) return;
+  for (DatasetItem& item : items) {
+    if (item.is_question) item.turns.front() += "\n" + instruction;
+  }
 }
 
 }  // namespace qpn8

@@ -14,6 +14,7 @@ struct DatasetItem {
   std::int64_t index = 0;                ///< position among the file's rows, from 0, whatever order they are run in
   std::string id;                        ///< the row's "id" or "question_id", else its index
   std::vector<std::string> turns;        ///< what the user says, turn by turn; at least one
+  bool is_question = false;              ///< from "question": one turn that asks for a number
   std::optional<std::int64_t> expected;  ///< the right answer; nothing if the data set has none
 };
 
@@ -26,6 +27,14 @@ std::vector<DatasetItem> load_dataset(const std::filesystem::path& file);
 
 /// The same from a stream; `name` is for messages.
 std::vector<DatasetItem> read_dataset(std::istream& stream, const std::string& name);
+
+/// What is asked after each question, so that the answer can be found in the output: the wording that boxed answers are
+/// usually asked for with.
+inline constexpr const char* kBoxedInstruction =
+    "Please reason step by step, and put your final answer within \\boxed{}.";
+
+/// Ends each question (not the turns of a conversation) with a line break and the instruction; nothing if it is empty.
+void append_instruction(std::vector<DatasetItem>& items, const std::string& instruction);
 
 /// Which items are run, in which order.
 struct ItemSelection {

@@ -119,6 +119,15 @@ TEST(SelectItems, RefusesAPartThatIsEmpty) {
       "--limit 0");
 }
 
+TEST(AppendInstruction, EndsQuestionsAndLeavesConversationsAlone) {
+  auto items = read("{\"question\": \"How many?\", \"answer\": \"#### 4\"}\n{\"turns\": [\"Write a haiku.\"]}\n");
+  append_instruction(items, "");
+  EXPECT_THAT(items[0].turns, ElementsAre("How many?"));
+  append_instruction(items, "Be brief.");
+  EXPECT_THAT(items[0].turns, ElementsAre("How many?\nBe brief."));
+  EXPECT_THAT(items[1].turns, ElementsAre("Write a haiku."));
+}
+
 TEST(SelectItems, ReadsTheOrderItPrints) {
   EXPECT_EQ(ItemSelection::parse_order("sequential"), std::nullopt);
   EXPECT_EQ(ItemSelection::parse_order("shuffle:17"), 17U);
