@@ -7,7 +7,8 @@ function(qpn8_embed output function)
   string(REPLACE ";" "|" joined "${ARG_FILES}")
   add_custom_command(
     OUTPUT "${output}"
-    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DFUNCTION=${function}" "-DFILES=${joined}" -P "${QPN8_EMBED_SCRIPT}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DFUNCTION=${function}" "-DFILES=${joined}"
+            -P "${QPN8_EMBED_SCRIPT}"
     DEPENDS ${ARG_FILES} "${QPN8_EMBED_SCRIPT}"
     VERBATIM)
 endfunction()

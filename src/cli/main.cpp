@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
                    "qpn8");
   program.set_version_flag("--version", "qpn8 " QPN8_VERSION, "Print the version and exit");
   for (const auto add : {add_run, add_plan, add_ab, add_score, add_tokenize, add_synth}) add(program);
+  program.require_subcommand(0, 1);
   try {
     program.parse(argc, argv);
     if (!program.get_subcommands().empty()) return 0;
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
   try {
     qpn8::cli::occupy_standard_streams();
     std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of the write
+    std::signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
     qpn8::cli::start_logging();
     return qpn8::cli::run(argc, argv);
   } catch (const qpn8::Error& error) {

@@ -14,8 +14,8 @@ struct DatasetItem {
   std::int64_t index = 0;                ///< position among the file's rows, from 0, whatever order they are run in
   std::string id;                        ///< the row's "id" or "question_id", else its index
   std::vector<std::string> turns;        ///< what the user says, turn by turn; at least one
-  bool is_question = false;              ///< from "question": one turn that asks for a number
   std::optional<std::int64_t> expected;  ///< the right answer; nothing if the data set has none
+  bool is_question = false;              ///< from "question": one turn that asks for a number
 };
 
 /// Reads JSON lines in GSM8K's schema ({"question", "answer"}, the answer ending in "#### N") or with "turns", a list

@@ -37,7 +37,7 @@ struct ModelSource {
   const Plan* plan = nullptr;
   std::span<const Projection> projections;
   Backend* backend = nullptr;
-  std::int64_t max_rows = 0;  ///< most tokens a pass, and most rows of logits
+  std::int64_t max_rows = 0;                                          ///< most tokens a pass, and most rows of logits
   std::function<void(const PlannedProjection&)> on_loaded = nullptr;  ///< told of each projection on the backend
 };
 

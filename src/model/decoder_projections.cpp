@@ -23,11 +23,26 @@ void require_split(std::int64_t size, const char* what, int tp) {
                                        "; legal values: " + legal_splits(size));
 }
 
+/// The one activation that the MLPs have.
+void require_gated_silu(const ModelConfig& config) {
+  if (config.hidden_act == "silu" || config.hidden_act == "swish") return;
+  throw Error(Error::unsupported,
+              config.file.string() + ": hidden_act is \"" + config.hidden_act + "\"; known: \"silu\"");
+}
+
+void require_stages(const ModelConfig& config, int pp) {
+  if (pp <= config.layers) return;
+  throw Error(Error::bad_argument, "--pp " + std::to_string(pp) + ": " + std::to_string(config.layers) +
+                                       " layers fill at most " + std::to_string(config.layers) + " stages");
+}
+
 /// Lists the projections of a decoder layer by layer; sizes are those of one rank.
 class Lister {
  public:
   Lister(const ModelConfig& config, const DecoderSpec& spec, const Topology& topology)
       : config_(config), spec_(spec), tp_(topology.tp) {
+    require_gated_silu(config);
+    require_stages(config, topology.pp);
     require_split(config.heads, "attention heads", tp_);
     if (config.intermediate_size > 0) require_split(config.intermediate_size, "intermediate channels", tp_);
     if (spec.moe.experts > 0) require_split(spec.moe.intermediate_size, "expert channels", tp_);

@@ -18,9 +18,16 @@ bool is_dense(const ModelConfig& config, std::int64_t layer) {
   return std::any_of(dense->begin(), dense->end(), [layer](const nlohmann::json& entry) { return entry == layer; });
 }
 
+// Every expert is a projection of its own in the plan: the bound keeps a hostile config from filling the memory with
+// them.
+constexpr std::int64_t kMostExperts = 4096;
+
 std::int64_t expert_count(const ModelConfig& config) {
-  return config.json.contains("num_experts") ? config.integer("num_experts", 1)
-                                             : config.integer("num_local_experts", 1);
+  const char* key = config.json.contains("num_experts") ? "num_experts" : "num_local_experts";
+  const std::int64_t count = config.integer(key, 1);
+  if (count <= kMostExperts) return count;
+  throw Error(Error::bad_file, config.file.string() + ": " + key + " is " + std::to_string(count) +
+                                   ", expected at most " + std::to_string(kMostExperts));
 }
 
 // Qwen3 with routed experts: every decoder_sparse_step-th layer has them, except those in mlp_only_layers.

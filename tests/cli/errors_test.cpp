@@ -40,6 +40,7 @@ TEST(CommandLine, WhatDoesNotParseIsRefusedInOneLineThatNamesTheFlag) {
       {{}, "a command is missing"},
       {{"frobnicate"}, "frobnicate: unexpected"},
       {{"run"}, "--model"},
+      {{"plan", "--model", tiny_model(), "score", "x"}, "score"},
       {{"run", "--model"}, "--model"},
       {run_tiny({"--frobnicate"}), "--frobnicate: unexpected; see 'qpn8 run --help'"},
       {run_tiny({"--prompt-ids", "1", "stray"}), "stray: unexpected"},

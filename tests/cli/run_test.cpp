@@ -110,9 +110,9 @@ TEST(Run, StopTextsAndMaxTokensEndTheOutput) {
 TEST(Run, SamplingFollowsItsSeed) {
   const auto sampled = [](const std::string& seed) {
     const std::vector<std::string> arguments = {
-        "run",  "--model", tiny_model(), "--prompt-ids", "1,2,3", "--temperature",        "50",  "--top-k",
-        "40",   "--top-p", "0.9",        "--min-p",      "0.001", "--repetition-penalty", "1.1", "--max-tokens",
-        "12",   "--seed",  seed,         "--ignore-eos"};
+        "run",     "--model",      tiny_model(), "--prompt-ids", "1,2,3",   "--temperature", "50",
+        "--top-k", "40",           "--top-p",    "0.9",          "--min-p", "0.001",         "--repetition-penalty",
+        "1.1",     "--max-tokens", "12",         "--seed",       seed,      "--ignore-eos"};
     const CommandResult result = run_qpn8(arguments);
     EXPECT_EQ(result.status, 0) << result.err;
     return result.out;

@@ -2,8 +2,10 @@
 // implementation in FP32 on the stored weights.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,29 +18,26 @@ namespace {
 
 struct GoldenCase {
   std::string fixture;
-  std::int64_t chunk; ///< tokens a prefill pass; 1 is token by token
+  std::int64_t chunk;  ///< tokens a prefill pass; 1 is token by token
 };
 
-std::string name_of(const testing::TestParamInfo<GoldenCase> &info) {
-  std::string name =
-      info.param.fixture + "_chunk_" + std::to_string(info.param.chunk);
+std::string name_of(const testing::TestParamInfo<GoldenCase>& info) {
+  std::string name = info.param.fixture + "_chunk_" + std::to_string(info.param.chunk);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
 
-std::vector<TokenId> token_ids(const CheckpointTensor &tensor) {
+std::vector<TokenId> token_ids(const CheckpointTensor& tensor) {
   std::vector<std::int64_t> wide(static_cast<std::size_t>(tensor.elements()));
   std::memcpy(wide.data(), tensor.bytes.data(), tensor.bytes.size());
   return {wide.begin(), wide.end()};
 }
 
-double relative_l2(std::span<const float> values,
-                   std::span<const float> expected) {
+double relative_l2(std::span<const float> values, std::span<const float> expected) {
   double error = 0.0;
   double norm = 0.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const double difference =
-        static_cast<double>(values[i]) - static_cast<double>(expected[i]);
+    const double difference = static_cast<double>(values[i]) - static_cast<double>(expected[i]);
     error += difference * difference;
     norm += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
   }
@@ -46,22 +45,19 @@ double relative_l2(std::span<const float> values,
 }
 
 class Golden : public testing::TestWithParam<GoldenCase> {
-protected:
-  Golden()
-      : goldens_(test::data() / GetParam().fixture / "golden.safetensors") {
+ protected:
+  Golden() : goldens_(test::data() / GetParam().fixture / "golden.safetensors") {
     EngineOptions options;
     options.threads = 2;
     options.qpn8 = "off";
     options.kv_dtype = DType::f32;
     options.prefill_chunk = GetParam().chunk;
-    engine_ =
-        std::make_unique<Engine>(test::data() / GetParam().fixture, options);
+    engine_ = std::make_unique<Engine>(test::data() / GetParam().fixture, options);
   }
 
   int prompts() const {
     int count = 0;
-    while (goldens_.contains("prompt_" + std::to_string(count)))
-      ++count;
+    while (goldens_.contains("prompt_" + std::to_string(count))) ++count;
     return count;
   }
 
@@ -73,48 +69,40 @@ TEST_P(Golden, LogitsOfEveryPositionAreReproduced) {
   ASSERT_GT(prompts(), 0);
   for (int i = 0; i < prompts(); ++i) {
     const std::string number = std::to_string(i);
-    const std::vector<TokenId> prompt =
-        token_ids(goldens_.tensor("prompt_" + number));
-    const std::vector<float> expected =
-        goldens_.floats(goldens_.tensor("logits_" + number));
+    const std::vector<TokenId> prompt = token_ids(goldens_.tensor("prompt_" + number));
+    const std::vector<float> expected = goldens_.floats(goldens_.tensor("logits_" + number));
     const std::vector<float> logits = engine_->logits(prompt, GetParam().chunk);
     ASSERT_EQ(logits.size(), expected.size());
     const std::size_t vocabulary = expected.size() / prompt.size();
     for (std::size_t position = 0; position < prompt.size(); ++position) {
-      const std::span<const float> row =
-          std::span(logits).subspan(position * vocabulary, vocabulary);
-      const std::span<const float> golden =
-          std::span(expected).subspan(position * vocabulary, vocabulary);
-      EXPECT_LE(relative_l2(row, golden), 1e-4)
-          << "prompt " << i << ", position " << position;
+      const std::span<const float> row = std::span(logits).subspan(position * vocabulary, vocabulary);
+      const std::span<const float> golden = std::span(expected).subspan(position * vocabulary, vocabulary);
+      EXPECT_LE(relative_l2(row, golden), 1e-4) << "prompt " << i << ", position " << position;
     }
   }
 }
 
 TEST_P(Golden, GreedyTokensAreReproduced) {
+  ASSERT_GT(prompts(), 0);
   for (int i = 0; i < prompts(); ++i) {
     const std::string number = std::to_string(i);
     GenerationRequest request;
     request.prompt = token_ids(goldens_.tensor("prompt_" + number));
     request.max_tokens = 24;
     request.ignore_eos = true;
-    EXPECT_EQ(engine_->generate(request).output_ids,
-              token_ids(goldens_.tensor("greedy_" + number)))
-        << "prompt " << i;
+    EXPECT_EQ(engine_->generate(request).output_ids, token_ids(goldens_.tensor("greedy_" + number))) << "prompt " << i;
   }
 }
 
 std::vector<GoldenCase> cases() {
   std::vector<GoldenCase> result;
-  for (const char *fixture :
-       {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe"}) {
-    for (const std::int64_t chunk : {512, 5, 1})
-      result.push_back({fixture, chunk});
+  for (const char* fixture : {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe"}) {
+    for (const std::int64_t chunk : {512, 5, 1}) result.push_back({fixture, chunk});
   }
   return result;
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Golden, testing::ValuesIn(cases()), name_of);
 
-} // namespace
-} // namespace qpn8
+}  // namespace
+}  // namespace qpn8

@@ -6,8 +6,8 @@
 #include "evidence/ab_runner.hpp"
 #include "evidence/expect_error.hpp"
 #include "evidence/fake_arm.hpp"
-#include "evidence/temporary_folder.hpp"
 #include "qpn8/error.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace qpn8 {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ Outcome run_greedy(const std::string& route) {
   const auto reference = nlohmann::json::parse(file).at("texts").get<std::vector<std::string>>();
   std::vector<DatasetItem> items = load_dataset(test::repository() / "models" / "wordmath_test.jsonl");
   append_instruction(items, kBoxedInstruction);
+  if (reference.size() != items.size()) throw std::runtime_error("a reference text for each problem is needed");
   Outcome outcome;
   for (std::size_t i = 0; i < items.size(); i += kStep) {
     GenerationRequest request;
@@ -62,6 +64,7 @@ TEST(BundledModel, TheDenseRouteReproducesTheReference) {
 
 TEST(BundledModel, TheQpn8RouteAnswersAsWell) {
   const Outcome outcome = run_greedy("require");
+  EXPECT_EQ(outcome.items, (512 + kStep - 1) / kStep);
   EXPECT_LE(outcome.wrong, 4U);
 }
 

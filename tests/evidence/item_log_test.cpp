@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "evidence/expect_error.hpp"
-#include "evidence/temporary_folder.hpp"
 #include "qpn8/error.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace qpn8 {
 namespace {

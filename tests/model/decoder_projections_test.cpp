@@ -79,6 +79,30 @@ TEST(DecoderProjections, AShapeThatDisagreesWithTheConfigNamesTheTensor) {
   }
 }
 
+TEST(DecoderProjections, AnActivationThatTheMlpLacksIsRefused) {
+  ModelConfig config = load_model_config(test::data() / "tiny-qwen3");
+  config.hidden_act = "gelu";
+  try {
+    describe_projections(config, {}, nullptr);
+    ADD_FAILURE() << "gelu was computed as silu";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::unsupported);
+    EXPECT_THAT(error.what(), testing::HasSubstr("hidden_act is \"gelu\"; known: \"silu\""));
+  }
+}
+
+TEST(DecoderProjections, MoreStagesThanLayersAreRefused) {
+  EXPECT_THROW(described("tiny-qwen3", {.pp = 5}), Error);
+  EXPECT_NO_THROW(described("tiny-qwen3", {.pp = 4}));
+}
+
+TEST(DecoderProjections, AnAbsurdNumberOfExpertsIsRefusedBeforeTheyAreListed) {
+  ModelConfig config = load_model_config(test::data() / "tiny-qwen3-moe");
+  config.json.erase("num_experts");
+  config.json["num_local_experts"] = 1000000000;
+  EXPECT_THROW(describe_projections(config, {}, nullptr), Error);
+}
+
 TEST(DecoderProjections, AnUnknownArchitectureIsNamed) {
   ModelConfig config;
   config.file = "config.json";

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -37,5 +38,17 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// A file's bytes.
+inline std::string read_text(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+inline void write_text(const std::filesystem::path& file, std::string_view text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
 
 }  // namespace qpn8::test

@@ -11,7 +11,7 @@ namespace qpn8::cpu {
 ///
 /// Row i of an m-row call equals the 1-row call bit for bit; bits depend on the schedule and the instruction set, not
 /// on the number of threads, which share the tiles. No memory is allocated. Shapes and schedule are the caller's to
-/// check: see check_schedule().
+/// check: see schedule_refusal().
 void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
                  ThreadTeam& team);
 
