@@ -40,8 +40,8 @@ constexpr auto kPreTokenizers = std::to_array<std::string_view>({
     R"({"type":"Metaspace","replacement":"_","prepend_scheme":"first","split":true})",
     R"({"type":"Split","pattern":{"String":"a"},"behavior":"MergedWithNext","invert":true})",
     R"({"type":"Split","pattern":{"Regex":"\\p{N}{1,3}|[^\\s\\p{L}]*"},"behavior":"Contiguous"})",
-    R"({"type":"Split","pattern":{"Regex":"(?=\\w)|(?i:'s)| ?\\p{L}+|\\s+(?!\\S)"},"behavior":"MergedWithPrevious"
-})",
+    R"json({"type":"Split","pattern":{"Regex":"(?=\\w)|(?i:'s)| ?\\p{L}+|\\s+(?!\\S)"},"behavior":"MergedWithPrevious"
+})json",
 });
 
 constexpr auto kDecoders = std::to_array<std::string_view>({

@@ -24,7 +24,7 @@ step "Tests (address and undefined-behaviour sanitizers)"
 ctest --preset asan
 
 step "Fuzz targets"
-scripts/build.sh fuzz
+scripts/build.sh fuzz fuzz_targets
 scripts/fuzz.sh 20
 
 step "All passed"
