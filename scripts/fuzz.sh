@@ -10,6 +10,6 @@ for target in build/fuzz/fuzz/*_fuzz; do
   name=$(basename "$target")
   mkdir -p "build/fuzz/corpus/$name"
   echo "$name: $seconds s"
-  "$target" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=0 \
+  "$target" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
     -artifact_prefix=build/fuzz/findings/ "build/fuzz/corpus/$name" "fuzz/corpus/$name"
 done

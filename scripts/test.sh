@@ -25,6 +25,6 @@ ctest --preset asan
 
 step "Fuzz targets"
 scripts/build.sh fuzz fuzz_targets
-scripts/fuzz.sh 20
+scripts/fuzz.sh 10
 
 step "All passed"
