@@ -1,10 +1,23 @@
+if(QPN8_PCH)
+  qpn8_pch(qpn8_pch
+    HEADERS <algorithm> <filesystem> <fmt/format.h> <functional> <map> <memory> <nlohmann/json.hpp> <optional>
+            <string> <variant> <vector>
+    LIBRARIES Threads::Threads fmt::fmt nlohmann_json::nlohmann_json)
+endif()
+
 # qpn8_library(<name> SOURCES ... [PUBLIC ...] [PRIVATE ...]): one static library a folder of src/.
 function(qpn8_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  if(QPN8_PCH)
+    target_precompile_headers(${name} REUSE_FROM qpn8_pch)
+  endif()
 endfunction()
+
+# A test's own code need not be fast, only quick to compile.
+set(QPN8_TEST_OPTIONS $<IF:$<CONFIG:Release>,-O1,-O0>)
 
 # qpn8_test(<name> SOURCES ... LIBRARIES ...): one test executable a folder of tests/, its cases run by ctest.
 # QPN8_TEST_DATA is tests/data, QPN8_REPOSITORY the repository; what lies outside it is found through shared_data().
@@ -15,5 +28,9 @@ function(qpn8_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     QPN8_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" QPN8_REPOSITORY="${PROJECT_SOURCE_DIR}")
+  target_compile_options(${name} PRIVATE ${QPN8_TEST_OPTIONS})
+  if(QPN8_PCH)
+    target_precompile_headers(${name} REUSE_FROM qpn8_test_pch)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
 endfunction()

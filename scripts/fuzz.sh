@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-10}
 mkdir -p build/fuzz/findings
-for target in build/fuzz/fuzz/*_fuzz; do
+for target in build/asan/fuzz/*_fuzz; do
   name=$(basename "$target")
   mkdir -p "build/fuzz/corpus/$name"
   echo "$name: $seconds s"
