@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "evidence/expect_error.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -67,6 +67,22 @@ TEST(Dataset, WithoutRowsOrWithoutAFileIsAnError) {
       Error::bad_file, [] { load_dataset("/nowhere/data.jsonl"); }, "/nowhere/data.jsonl");
   expect_error(
       Error::bad_file, [] { load_dataset("/"); }, "/");
+}
+
+TEST(Dataset, RowsAreBoundedInDepthHaveNoKeyTwiceAndNoDataBehindANul) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  expect_error(
+      Error::bad_file, [&] { read(R"({"id": )" + deep + R"(, "question": "q", "answer": "#### 1"})"); },
+      "data.jsonl:1:71: nested more than 64 deep");
+  expect_error(
+      Error::bad_file, [&] { read(R"({"turns": [)" + deep + "]}"); }, "data.jsonl:1:73: nested more than 64 deep");
+  expect_error(
+      Error::bad_file, [] { read(R"({"question": "q", "answer": "#### 1", "answer": "#### 2"})"); },
+      "data.jsonl:1:46: key \"answer\" stands twice");
+  expect_error(
+      Error::bad_file, [] { read(std::string("{\"turns\": [\"q\"]}\0{}", 20)); }, "data.jsonl:1:18: a NUL byte");
+  expect_error(
+      Error::bad_file, [] { read(R"({"turns": [["a\nb"]]})"); }, "\"turns\" holds an array, expected texts");
 }
 
 TEST(Dataset, TheBundledProblemsLoad) {
