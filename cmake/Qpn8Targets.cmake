@@ -5,15 +5,22 @@ if(QPN8_PCH)
     LIBRARIES Threads::Threads fmt::fmt nlohmann_json::nlohmann_json)
 endif()
 
-# qpn8_library(<name> SOURCES ... [PUBLIC ...] [PRIVATE ...]): one static library a folder of src/.
+# qpn8_library(<name> SOURCES ... [PUBLIC ...] [PRIVATE ...]): one static library a folder of src/. What links it sees
+# the public headers; the project's own programs add src/ with qpn8_internal().
 function(qpn8_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
-  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/include")
+  qpn8_internal(${name})
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   if(QPN8_PCH)
     target_precompile_headers(${name} REUSE_FROM qpn8_pch)
   endif()
+endfunction()
+
+# qpn8_internal(<name>): this target's own files include the headers of src/.
+function(qpn8_internal name)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
 endfunction()
 
 # A test's own code need not be fast, only quick to compile.
@@ -25,6 +32,7 @@ function(qpn8_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  qpn8_internal(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     QPN8_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" QPN8_REPOSITORY="${PROJECT_SOURCE_DIR}")

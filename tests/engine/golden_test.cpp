@@ -33,6 +33,10 @@ std::vector<TokenId> token_ids(const CheckpointTensor& tensor) {
   return {wide.begin(), wide.end()};
 }
 
+MatrixView<const float> logits_at(const std::vector<float>& logits, std::size_t position, std::size_t vocabulary) {
+  return {logits.data() + position * vocabulary, 1, static_cast<std::int64_t>(vocabulary)};
+}
+
 class Golden : public testing::TestWithParam<GoldenCase> {
  protected:
   Golden() : goldens_(test::data() / GetParam().fixture / "golden.safetensors") {
@@ -62,12 +66,12 @@ TEST_P(Golden, LogitsOfEveryPositionAreReproduced) {
     const std::vector<float> expected = goldens_.floats(goldens_.tensor("logits_" + number));
     const std::vector<float> logits = engine_->logits(prompt, GetParam().chunk);
     ASSERT_EQ(logits.size(), expected.size());
+    ASSERT_FALSE(prompt.empty());
     const std::size_t vocabulary = expected.size() / prompt.size();
     for (std::size_t position = 0; position < prompt.size(); ++position) {
-      const auto columns = static_cast<std::int64_t>(vocabulary);
-      const MatrixView<const float> row(logits.data() + position * vocabulary, 1, columns);
-      const MatrixView<const float> golden(expected.data() + position * vocabulary, 1, columns);
-      EXPECT_LE(test::relative_l2(row, golden), 1e-4) << "prompt " << i << ", position " << position;
+      const double error =
+          test::relative_l2(logits_at(logits, position, vocabulary), logits_at(expected, position, vocabulary));
+      EXPECT_LE(error, 1e-4) << "prompt " << i << ", position " << position;
     }
   }
 }
@@ -80,7 +84,9 @@ TEST_P(Golden, GreedyTokensAreReproduced) {
     request.prompt = token_ids(goldens_.tensor("prompt_" + number));
     request.max_tokens = 24;
     request.ignore_eos = true;
-    EXPECT_EQ(engine_->generate(request).output_ids, token_ids(goldens_.tensor("greedy_" + number))) << "prompt " << i;
+    const std::vector<TokenId> expected = token_ids(goldens_.tensor("greedy_" + number));
+    ASSERT_EQ(expected.size(), 24U);
+    EXPECT_EQ(engine_->generate(request).output_ids, expected) << "prompt " << i;
   }
 }
 
