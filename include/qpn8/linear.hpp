@@ -15,7 +15,7 @@ namespace qpn8 {
 /// Used by one call at a time; whoever shares it between projections must not overlap them.
 class Workspace {
  public:
-  static constexpr std::size_t kDefaultBytes = std::size_t{16} << 20;
+  static constexpr auto kDefaultBytes = static_cast<std::size_t>(kDefaultWorkspaceBytes);
 
   explicit Workspace(std::size_t bytes = kDefaultBytes);
   ~Workspace();

@@ -69,13 +69,16 @@ void SequenceRunner::extend(std::span<const TokenId> ids, std::int64_t chunk, st
   }
 }
 
-void SequenceRunner::raise_non_finite() {
+void SequenceRunner::raise_non_finite(std::span<const TokenId> ids) {
+  const std::int64_t position = length_ - 1;
   {
     const FiniteCheck checked(model_);
-    model_.forward(buffer_.batch(), cache_, buffer_.last_rows(1), last_logits_.tensor);
+    reset();
+    extend(ids);
   }
-  throw Error(Error::check_failed, "logits: not finite after position " + std::to_string(length_ - 1) +
-                                       ", though the output of every layer is");
+  throw Error(Error::check_failed,
+              "logits: not finite at position " + std::to_string(position) +
+                  ", though a second run over the same tokens gave no layer an output that is not finite");
 }
 
 }  // namespace qpn8

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "base/atomic_file.hpp"
+#include "base/input_stream.hpp"
 #include "evidence/report_html.hpp"
 #include "evidence/report_markdown.hpp"
 #include "qpn8/error.hpp"
@@ -17,6 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRunFile = "run.json";
 constexpr const char* kResultFile = "result.json";
+constexpr std::size_t kMostRunBytes = std::size_t{64} << 20;  // its plan is a row a projection
 
 /// The path of the first entry in which two documents differ, as a JSON pointer; empty if they are equal.
 std::string first_difference(const Json& left, const Json& right) {
@@ -32,34 +34,55 @@ std::string shown(const Json& document, const std::string& pointer) {
   return value.is_structured() ? "another list" : value.dump();
 }
 
+/// Whether there is a file with something in it. Error::bad_file if that cannot be told, or if it is no file.
+bool holds_something(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (status.type() == std::filesystem::file_type::not_found) return false;
+  if (!error && status.type() != std::filesystem::file_type::regular) {
+    throw Error(Error::bad_file, file.string() + ": is not a regular file");
+  }
+  const std::uintmax_t size = error ? 0 : std::filesystem::file_size(file, error);
+  if (error) throw Error(Error::bad_file, file.string() + ": " + error.message());
+  return size > 0;
+}
+
+void remove_file(const std::filesystem::path& file) {
+  std::error_code error;
+  std::filesystem::remove(file, error);
+  if (error) throw Error(Error::bad_file, file.string() + ": cannot be removed (" + error.message() + ")");
+}
+
+const std::filesystem::path& made(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(Error::bad_file, folder.string() + ": cannot be made a folder (" + error.message() + ")");
+  return folder;
+}
+
 }  // namespace
 
-AbFolder::AbFolder(std::filesystem::path path, const Json& run, Start start) : path_(std::move(path)) {
-  std::error_code error;
-  std::filesystem::create_directories(path_, error);
-  if (error) throw Error(Error::bad_file, path_.string() + ": cannot be made a folder (" + error.message() + ")");
-
-  const bool has_items = std::filesystem::exists(items_file()) && std::filesystem::file_size(items_file()) > 0;
-  const bool is_finished = std::filesystem::exists(path_ / kResultFile);
+AbFolder::AbFolder(std::filesystem::path path, Start start) : path_(std::move(path)), lock_(made(path_)) {
+  const bool has_items = holds_something(items_file());
+  const bool is_finished = holds_something(path_ / kResultFile);
   if (start == Start::anew && has_items && !is_finished) {
     throw Error(Error::bad_argument,
                 items_file().string() + ": holds an unfinished run; --resume goes on with it, --overwrite drops it");
   }
   resumes_ = start == Start::resume && has_items;
-  if (resumes_) check_same_run(run);
-  remove_results();
-  write_file(path_ / kRunFile, run.dump(2) + "\n");
 }
 
-void AbFolder::check_same_run(const Json& run) const {
+void AbFolder::require_same(const Json& run) const {
+  if (!resumes_) return;
   const std::filesystem::path file = path_ / kRunFile;
-  std::ifstream stream(file);
-  const Json before = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  const std::string text = holds_something(file) ? InputStream(file).read_to_end(kMostRunBytes) : std::string();
+  Json before = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!before.is_object()) {
     throw Error(Error::bad_file, file.string() +
                                      ": missing or broken, so nothing says what items.jsonl was run with; "
                                      "expected the file that the interrupted run wrote");
   }
+  if (!run.contains("plan")) before.erase("plan");
   const std::string difference = first_difference(before, run);
   if (difference.empty()) return;
   throw Error(Error::bad_argument,
@@ -67,8 +90,13 @@ void AbFolder::check_same_run(const Json& run) const {
                           shown(before, difference), shown(run, difference), file.string()));
 }
 
-void AbFolder::remove_results() const {
-  for (const char* name : {kResultFile, "report.md", "report.html"}) std::filesystem::remove(path_ / name);
+// A process may be killed between any two of these steps. What is left is then the old run without its result, which
+// resumes as what it was, or no items at all: never new items beside an old result, or old items under a new
+// description.
+void AbFolder::begin(const Json& run, ItemLog& log) const {
+  for (const char* name : {kResultFile, "report.md", "report.html"}) remove_file(path_ / name);
+  log.open();
+  write_file(path_ / kRunFile, run.dump(2) + "\n");
 }
 
 void AbFolder::write(const AbResult& result) const {
