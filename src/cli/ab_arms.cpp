@@ -61,10 +61,6 @@ void ArmLoader::require_items(const std::vector<DatasetItem>& items) const {
   }
 }
 
-std::unique_ptr<Arm> ArmLoader::make(std::shared_ptr<Engine> engine) const {
-  return std::make_unique<EngineArm>(std::move(engine), request_);
-}
-
 Arms ArmLoader::load() {
   Arms arms = {.a = std::move(a_.server), .b = std::move(b_.server)};
   const Json options_a = arms.a ? Json() : a_.config();
@@ -72,11 +68,12 @@ Arms ArmLoader::load() {
   std::shared_ptr<Engine> candidate;
   if (!arms.b) {
     candidate = std::make_shared<Engine>(std::move(*b_.front_end), candidate_observer());
-    arms.b = make(candidate);
+    arms.b = std::make_unique<EngineArm>(candidate, request_);
   }
   if (!arms.a) {
     const bool shared = candidate && options_a == options_b;
-    arms.a = make(shared ? candidate : std::make_shared<Engine>(std::move(*a_.front_end), stderr_observer()));
+    auto engine = shared ? candidate : std::make_shared<Engine>(std::move(*a_.front_end), stderr_observer());
+    arms.a = std::make_unique<EngineArm>(std::move(engine), request_);
   }
   return arms;
 }

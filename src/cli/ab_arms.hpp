@@ -9,6 +9,7 @@
 
 #include "cli/common_options.hpp"
 #include "engine/front_end.hpp"
+#include "engine/generation_request.hpp"
 #include "evidence/arm.hpp"
 #include "evidence/dataset.hpp"
 
@@ -55,7 +56,6 @@ class ArmLoader {
   };
 
   Spec parse(const Flags& flags, const std::vector<std::string>& own_args) const;
-  std::unique_ptr<Arm> make(std::shared_ptr<Engine> engine) const;
 
   GenerationRequest request_;
   Spec a_;
