@@ -105,7 +105,7 @@ struct Contract {
   std::vector<ScaleKind> scales;
   std::vector<AdmittedRow> rows;  ///< the first row that fits and whose schedule divides k wins
   std::vector<ExcludedRole> excluded;
-  std::int64_t workspace_bytes = std::int64_t{16} << 20;
+  std::int64_t workspace_bytes = kDefaultWorkspaceBytes;
   bool default_on = true;
   Evidence evidence;
 };

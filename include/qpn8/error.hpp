@@ -24,7 +24,8 @@ class Error : public std::runtime_error {
   Kind kind() const { return kind_; }
 
   /// The process's exit status for this error: 1 check_failed, 3 missing_capability, 2 everything else.
-  int exit_status() const;
+  int exit_status() const { return exit_status(kind_); }
+  static int exit_status(Kind kind);
 
  private:
   Kind kind_;

@@ -16,7 +16,7 @@ namespace qpn8 {
 /// from may only be assigned to or destroyed.
 class Workspace {
  public:
-  static constexpr std::size_t kDefaultBytes = std::size_t{16} << 20;
+  static constexpr auto kDefaultBytes = static_cast<std::size_t>(kDefaultWorkspaceBytes);
 
   /// std::bad_alloc if the system has no such memory.
   explicit Workspace(std::size_t bytes = kDefaultBytes);

@@ -18,6 +18,9 @@ struct Schedule {
 /// Most rows (tokens in flight) the packed kernels serve; above it the weight is dequantised tile by tile.
 inline constexpr int kMaxPackedRows = 8;
 
+/// Bytes of the memory that those tiles share, unless a contract says otherwise.
+inline constexpr std::int64_t kDefaultWorkspaceBytes = std::int64_t{16} << 20;
+
 /// "(split 16, chains 2, no prefetch)"
 std::string to_string(const Schedule& schedule);
 

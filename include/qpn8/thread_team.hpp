@@ -7,6 +7,9 @@
 
 namespace qpn8 {
 
+/// Processors that this process may use, at least 1: the size of a team that has the machine to itself.
+int processor_count();
+
 /// A fixed set of threads that run the same body together and wait for each other: the caller is member 0.
 ///
 /// The team is persistent; handing a body over allocates nothing and takes no lock while members are spinning. Work is

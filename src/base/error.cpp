@@ -2,8 +2,8 @@
 
 namespace qpn8 {
 
-int Error::exit_status() const {
-  switch (kind_) {
+int Error::exit_status(Kind kind) {
+  switch (kind) {
     case check_failed:
       return 1;
     case missing_capability:

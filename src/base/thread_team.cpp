@@ -1,5 +1,6 @@
 #include "qpn8/thread_team.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <thread>
@@ -38,6 +39,8 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint3
 }
 
 }  // namespace
+
+int processor_count() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 class ThreadTeam::Impl {
  public:

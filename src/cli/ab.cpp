@@ -4,26 +4,27 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/ab_arms.hpp"
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
+#include "cli/generation_flags.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/not_empty.hpp"
 #include "cli/number.hpp"
 #include "cli/output.hpp"
 #include "cli/tally_line.hpp"
-#include "engine/engine.hpp"
 #include "evidence/ab_folder.hpp"
 #include "evidence/ab_runner.hpp"
 #include "evidence/dataset.hpp"
-#include "evidence/endpoint_arm.hpp"
-#include "evidence/engine_arm.hpp"
 #include "evidence/output_metrics.hpp"
 #include "evidence/report_text.hpp"
 #include "qpn8/error.hpp"
@@ -43,7 +44,7 @@ struct AbCommand {
   std::vector<std::uint64_t> seeds = {0};
   ItemSelection selection;
   std::string instruction = kBoxedInstruction;
-  GenerationSettings settings;
+  GenerationRequest request;  ///< but for prompt and seed
   double margin_points = 2.0;
   double rate_bound_points = 2.0;
   bool resume = false;
@@ -52,21 +53,12 @@ struct AbCommand {
   VerdictLimits limits() const { return {margin_points / 100, rate_bound_points / 100}; }
 };
 
-struct Arms {
-  std::unique_ptr<Arm> a;
-  std::unique_ptr<Arm> b;
-};
-
 std::vector<std::uint64_t> parse_seeds(const std::string& list) {
-  std::vector<std::uint64_t> seeds;
-  std::istringstream stream(list);
-  for (std::string seed; std::getline(stream, seed, ',');) {
-    seeds.push_back(parse_number<std::uint64_t>("--seeds", seed));
-    if (std::count(seeds.begin(), seeds.end(), seeds.back()) > 1) {
-      throw Error(Error::bad_argument, fmt::format("--seeds {}: {} is there twice", list, seed));
-    }
+  std::vector<std::uint64_t> seeds = parse_numbers<std::uint64_t>("--seeds", list);
+  for (const std::uint64_t seed : seeds) {
+    if (std::count(seeds.begin(), seeds.end(), seed) == 1) continue;
+    throw Error(Error::bad_argument, fmt::format("--seeds {}: {} is there twice; expected each once", list, seed));
   }
-  if (seeds.empty()) throw Error(Error::bad_argument, "--seeds: is empty; expected 1,2,3");
   return seeds;
 }
 
@@ -75,122 +67,112 @@ void check_points(const char* flag, double points) {
   throw Error(Error::bad_argument, fmt::format("{} {}: expected 0 to 100 points", flag, points));
 }
 
-/// Makes the arms; engines with equal options are one.
-class ArmMaker {
- public:
-  explicit ArmMaker(const AbCommand& command) : command_(&command) {}
-
-  std::unique_ptr<Arm> make(const std::vector<std::string>& own_args) {
-    const Json own = parse_engine_args(own_args);
-    if (EndpointOptions::is_endpoint(own)) {
-      return std::make_unique<EndpointArm>(EndpointOptions::parse(own), command_->settings);
-    }
-    if (command_->model.empty()) {
-      throw Error(Error::bad_argument, "--model is required: an arm without endpoint= is an engine");
-    }
-    EngineOptions options;
-    Json args = command_->common.engine_args();
-    args.update(own);  // an arm's own arguments win over those of both
-    options.apply(args);
-    return std::make_unique<EngineArm>(engine(options), command_->model, command_->settings);
-  }
-
- private:
-  std::shared_ptr<Engine> engine(const EngineOptions& options) {
-    const Json asked = options.to_json();  // what the engine makes of "auto" does not count
-    if (!last_ || last_asked_ != asked) {
-      last_ = std::make_shared<Engine>(command_->model, options, stderr_observer());
-      last_asked_ = asked;
-    }
-    return last_;
-  }
-
-  const AbCommand* command_;
-  std::shared_ptr<Engine> last_;
-  Json last_asked_;
+/// A data set, and the hash of the bytes it was parsed from.
+struct HashedDataset {
+  std::vector<DatasetItem> items;
+  std::string sha256;
 };
 
-/// The candidate is loaded and checked first: it is the one that may lack what the comparison is about.
-Arms make_arms(const AbCommand& command) {
-  ArmMaker maker(command);
-  Arms arms;
-  arms.b = maker.make(command.args_b);
-  require_qpn8(*arms.b);
-  arms.a = maker.make(command.args_a);
-  return arms;
+HashedDataset read_hashed_dataset(const std::filesystem::path& file) {
+  const std::string text = read_dataset_text(file);
+  std::istringstream stream(text);
+  return {read_dataset(stream, file.string()), sha256_hex(text)};
 }
 
-std::string file_hash(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::stringstream text;
-  text << stream.rdbuf();
-  return sha256_hex(text.str());
-}
-
-/// All that decides outputs, results or the verdict.
-Json describe_run(const AbCommand& command, const Arms& arms, std::size_t items) {
-  const GenerationSettings& settings = command.settings;
+/// All that decides outputs, results or the verdict, but the plan.
+Json describe_run(const AbCommand& command, const ArmLoader& arms, const std::string& dataset_sha256,
+                  std::size_t items) {
+  const GenerationRequest& request = command.request;
+  const SamplingOptions& sampling = request.sampling;
   const ItemSelection& selection = command.selection;
   return {{"model", command.model.string()},
           {"dataset", command.dataset.string()},
-          {"dataset_sha256", file_hash(command.dataset)},
+          {"dataset_sha256", dataset_sha256},
           {"items", items},
           {"start", selection.start},
           {"order", selection.order_text()},
           {"instruction", command.instruction},
           {"seeds", command.seeds},
-          {"max_tokens", settings.max_tokens},
-          {"temperature", settings.temperature},
-          {"top_p", settings.top_p},
-          {"top_k", settings.top_k},
-          {"ignore_eos", settings.ignore_eos},
+          {"max_tokens", request.max_tokens},
+          {"temperature", sampling.temperature},
+          {"top_p", sampling.top_p},
+          {"top_k", sampling.top_k},
+          {"min_p", sampling.min_p},
+          {"repetition_penalty", sampling.repetition_penalty},
+          {"stop", request.stop},
+          {"ignore_eos", request.ignore_eos},
           {"margin_points", command.margin_points},
           {"rate_bound_points", command.rate_bound_points},
-          {"a", arms.a->config()},
-          {"b", arms.b->config()},
-          {"plan", arms.b->plan().value_or(nullptr)}};
+          {"a", arms.config_a()},
+          {"b", arms.config_b()}};
 }
 
-/// Runs the items that are not in the log; a signal ends the process after the output in flight.
-void run_items(const AbRun& run, const Arms& arms, ItemLog& log) {
+void check_flags(const AbCommand& command) {
+  check_points("--margin", command.margin_points);
+  check_points("--rate-bound", command.rate_bound_points);
+  command.request.validate({.prompt = "prompt", .flags = true});
+}
+
+AbFolder::Start start_of(const AbCommand& command) {
+  if (command.resume) return AbFolder::Start::resume;
+  return command.overwrite ? AbFolder::Start::overwrite : AbFolder::Start::anew;
+}
+
+/// Runs the items that are not in the log; a signal ends the process after the output in flight. The folder changes
+/// when the first of them is done.
+void run_items(const AbRun& run, const Arms& arms, ItemLog& log, const std::function<void()>& begin) {
   InterruptGuard guard;
   AbEnd end = AbEnd::finished;
   {
     TallyLine line;
     end = run_ab(run, *arms.a, *arms.b, log,
                  {.interrupted = [&] { return guard.signal() != 0; },
+                  .first_item_done = begin,
                   .progress = [&](const AbTally& tally) { line.show(tally); }});
   }
   if (end == AbEnd::finished) return;
-  spdlog::warn("qpn8: interrupted; the same command with --resume goes on after the {} items that are done",
-               log.items().size());
+  if (log.items().empty()) {
+    spdlog::warn("qpn8: interrupted before an item was done; nothing was changed");
+  } else {
+    spdlog::warn("qpn8: interrupted; the same command with --resume goes on after the {} items that are done",
+                 log.items().size());
+  }
   guard.raise_again();
 }
 
-void compare(AbCommand& command) {
-  check_points("--margin", command.margin_points);
-  check_points("--rate-bound", command.rate_bound_points);
-  if (command.settings.max_tokens < 1) {
-    throw Error(Error::bad_argument, fmt::format("--max-tokens {}: expected at least 1", command.settings.max_tokens));
-  }
-  AbRun run{select_items(load_dataset(command.dataset), command.selection), command.seeds};
+/// The items as the schedule has them: a log that lacked one in its middle has it at the end.
+std::vector<ItemRecords> in_schedule_order(std::vector<ItemRecords> items) {
+  std::stable_sort(items.begin(), items.end(), [](const ItemRecords& left, const ItemRecords& right) {
+    return left.front().order / kArmNames.size() < right.front().order / kArmNames.size();
+  });
+  return items;
+}
+
+void compare(const AbCommand& command) {
+  check_flags(command);
+  HashedDataset dataset = read_hashed_dataset(command.dataset);
+  AbRun run{select_items(std::move(dataset.items), command.selection), command.seeds};
   append_instruction(run.items, command.instruction);
-  const Arms arms = make_arms(command);
+  ArmLoader loader({command.common, command.model, command.args_a, command.args_b}, command.request);
+  loader.require_items(run.items);
 
   AbResult result;
-  result.run = describe_run(command, arms, run.items.size());
-  result.config_a = arms.a->config();
-  result.config_b = arms.b->config();
-  result.plan = arms.b->plan().value_or(nullptr);
+  result.run = describe_run(command, loader, dataset.sha256, run.items.size());
+  result.config_a = loader.config_a();
+  result.config_b = loader.config_b();
   result.limits = command.limits();
-  const AbFolder folder(command.out, result.run,
-                        command.resume      ? AbFolder::Start::resume
-                        : command.overwrite ? AbFolder::Start::overwrite
-                                            : AbFolder::Start::anew);
+  const AbFolder folder(command.out, start_of(command));
+  folder.require_same(result.run);
   ItemLog log(folder.items_file(), folder.resumes());
-  run_items(run, arms, log);
+  require_items_of(run, log);
 
-  result.items = log.items();
+  const Arms arms = loader.load();
+  result.plan = arms.b->plan().value_or(nullptr);
+  result.run["plan"] = result.plan;
+  folder.require_same(result.run);
+  run_items(run, arms, log, [&] { folder.begin(result.run, log); });
+
+  result.items = in_schedule_order(log.items());
   result.summary = summarise(result.items);
   result.verdict = judge(result.summary, result.limits);
   folder.write(result);
@@ -204,6 +186,7 @@ void compare(AbCommand& command) {
 void add_item_flags(CLI::App& app, AbCommand& command) {
   app.add_option("--dataset", command.dataset, R"(JSON lines with "question" and "answer", or with "turns")")
       ->required()
+      ->check(not_empty("a file"))
       ->type_name("FILE");
   app.add_option("--instruction", command.instruction,
                  "what each question ends with; empty for nothing [asks for step by step reasoning and \\boxed{}]")
@@ -225,14 +208,6 @@ void add_item_flags(CLI::App& app, AbCommand& command) {
       ->type_name("1,2,3");
 }
 
-void add_generation_flags(CLI::App& app, GenerationSettings& settings) {
-  add_number(app, "--max-tokens", settings.max_tokens, "most tokens of an output [256]");
-  add_number(app, "--temperature", settings.temperature, "0 takes the likeliest token each time [0]");
-  add_number(app, "--top-p", settings.top_p, "sample from the likeliest tokens with this probability together [1]");
-  add_number(app, "--top-k", settings.top_k, "sample from so many of the likeliest tokens; 0 is all [0]");
-  app.add_flag("--ignore-eos", settings.ignore_eos, "go on after an end-of-sequence token");
-}
-
 void add_verdict_flags(CLI::App& app, AbCommand& command) {
   add_number(app, "--margin", command.margin_points, "points of accuracy that B may lose at most [2]");
   add_number(app, "--rate-bound", command.rate_bound_points,
@@ -244,7 +219,9 @@ void add_verdict_flags(CLI::App& app, AbCommand& command) {
 void add_ab(CLI::App& program) {
   const auto command = std::make_shared<AbCommand>();
   CLI::App& app = *program.add_subcommand("ab", "Compare two arms on the same items, interleaved");
-  app.add_option("--model", command->model, "a Hugging Face folder, for arms that are engines")->type_name("DIR");
+  app.add_option("--model", command->model, "a Hugging Face folder, for arms that are engines")
+      ->check(not_empty("a folder"))
+      ->type_name("DIR");
   add_item_flags(app, *command);
   app.add_option("--a", command->args_a,
                  "an engine argument of A alone, or endpoint=URL model=NAME of a server; may be repeated")
@@ -253,10 +230,11 @@ void add_ab(CLI::App& program) {
   app.add_option("--b", command->args_b, "the same for B, the candidate")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  add_generation_flags(app, command->settings);
+  add_generation_flags(app, command->request);
   add_verdict_flags(app, *command);
   app.add_option("--out", command->out, "the folder for items.jsonl, result.json and the reports")
       ->required()
+      ->check(not_empty("a folder"))
       ->type_name("DIR");
   CLI::Option* resume = app.add_flag("--resume", command->resume, "go on with the unfinished run in --out");
   app.add_flag("--overwrite", command->overwrite, "drop an unfinished run in --out")->excludes(resume);

@@ -18,15 +18,12 @@
 namespace qpn8::cli {
 namespace {
 
-constexpr int kBadInput = 2;
-constexpr int kMissingCapability = 3;
-
 // One line, whatever the message holds: it may quote a file's name or a flag's value.
-int fail(std::string message, int status) {
+int fail(Error::Kind kind, std::string message) {
   std::replace_if(
       message.begin(), message.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
   std::fprintf(stderr, "qpn8: %s\n", message.c_str());
-  return status;
+  return Error::exit_status(kind);
 }
 
 // A file opened later must not land on the number of a standard stream that the parent closed, where results or
@@ -49,9 +46,9 @@ std::string describe(const CLI::ExtrasError& /*error*/, const CLI::App& program)
 // The line of a command line that does not parse. CLI11's own texts name the flag first.
 int explain(const CLI::ParseError& error, const CLI::App& program) {
   if (const auto* extras = dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    return fail(describe(*extras, program), kBadInput);
+    return fail(Error::bad_argument, describe(*extras, program));
   }
-  return fail(error.what(), kBadInput);
+  return fail(Error::bad_argument, error.what());
 }
 
 const CLI::App& chosen(const CLI::App& program) {
@@ -91,13 +88,12 @@ int main(int argc, char** argv) {
     qpn8::cli::start_logging();
     return qpn8::cli::run(argc, argv);
   } catch (const qpn8::Error& error) {
-    return fail(error.what(), error.exit_status());
+    return fail(error.kind(), error.what());
   } catch (const std::bad_alloc&) {
-    std::fputs("qpn8: out of memory\n", stderr);
-    return qpn8::cli::kMissingCapability;
+    return fail(qpn8::Error::missing_capability, "out of memory");
   } catch (const std::exception& error) {
-    return fail(error.what(), qpn8::cli::kBadInput);
+    return fail(qpn8::Error::bad_argument, error.what());
   } catch (...) {
-    return fail("unknown error", qpn8::cli::kBadInput);
+    return fail(qpn8::Error::bad_argument, "unknown error");
   }
 }

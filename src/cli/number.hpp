@@ -1,9 +1,11 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "qpn8/error.hpp"
 
@@ -20,6 +22,22 @@ Number parse_number(const std::string& flag, const std::string& text) {
                                                           : "an integer";
   const char* fault = error == std::errc::result_out_of_range ? " is out of range; expected " : " is not ";
   throw Error(Error::bad_argument, flag + " " + text + ":" + fault + expected);
+}
+
+/// Numbers separated by commas, at least one, as "1,2,3".
+template <class Number>
+std::vector<Number> parse_numbers(const std::string& flag, const std::string& list) {
+  std::vector<Number> numbers;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (begin == end) {
+      const std::string fault = list.empty() ? ": is empty" : " " + list + ": a number is missing";
+      throw Error(Error::bad_argument, flag + fault + "; expected numbers separated by commas, such as 1,2,3");
+    }
+    numbers.push_back(parse_number<Number>(flag, list.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return numbers;
 }
 
 /// A flag with one number.

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <memory>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "checkpoint/presets.hpp"
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
+#include "cli/not_empty.hpp"
 #include "cli/output.hpp"
 #include "engine/route_planner.hpp"
 #include "model/architecture.hpp"
@@ -41,12 +44,28 @@ Hardware parse_hardware_flag(const std::string& name) {
   }
 }
 
+/// The hardware of --hardware, or this machine's; the engine's options must not ask for another.
+Hardware hardware_for(const PlanCommand& command, const EngineOptions& options) {
+  if (!command.hardware) return chosen_hardware(options);
+  const Hardware hardware = parse_hardware_flag(*command.hardware);
+  const auto refuse = [&](const char* option, const std::string& value) {
+    throw Error(Error::bad_argument,
+                fmt::format("--hardware {}: {} says {}; give one of the two", *command.hardware, option, value));
+  };
+  const bool is_cpu = hardware.kind == HardwareKind::cpu;
+  if (options.device != "auto" && (options.device == "cpu") != is_cpu) refuse("device", options.device);
+  if (!options.cpu_isa.empty() && !(is_cpu && hardware.isa == options.cpu_isa)) {
+    refuse("the engine argument cpu_isa", options.cpu_isa);
+  }
+  return hardware;
+}
+
 void show_plan(const PlanCommand& command) {
   if (!command.model && !command.like) {
     throw Error(Error::bad_argument, "qpn8 plan: no model is given; expected --model DIR or --like NAME");
   }
   const EngineOptions options = command.common.engine_options();
-  const Hardware hardware = command.hardware ? parse_hardware_flag(*command.hardware) : chosen_hardware(options);
+  const Hardware hardware = hardware_for(command, options);
   const Plan plan = plan_routes(options, hardware, projections_of(command, topology_of(options)));
   write_output(command.json ? to_json(plan).dump(2) + "\n" : to_table(plan));
 }
@@ -56,7 +75,9 @@ void show_plan(const PlanCommand& command) {
 void add_plan(CLI::App& program) {
   const auto command = std::make_shared<PlanCommand>();
   CLI::App& app = *program.add_subcommand("plan", "Show which projection would run where, and why");
-  CLI::Option* model = app.add_option("--model", command->model, "a Hugging Face folder")->type_name("DIR");
+  CLI::Option* model = app.add_option("--model", command->model, "a Hugging Face folder")
+                           ->check(not_empty("a folder"))
+                           ->type_name("DIR");
   app.add_option("--like", command->like, "a published model's shapes; needs no weights")
       ->type_name("NAME")
       ->excludes(model);

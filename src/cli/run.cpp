@@ -4,21 +4,22 @@
 #include <unistd.h>
 
 #include <CLI/App.hpp>
-#include <array>
-#include <cerrno>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "base/input_stream.hpp"
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
+#include "cli/generation_flags.hpp"
+#include "cli/not_empty.hpp"
 #include "cli/number.hpp"
 #include "cli/output.hpp"
 #include "engine/engine.hpp"
+#include "engine/front_end.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8::cli {
@@ -37,58 +38,30 @@ struct RunOptions {
   bool json = false;
 };
 
-std::vector<TokenId> parse_ids(const std::string& list) {
-  std::vector<TokenId> ids;
-  std::size_t begin = 0;
-  while (begin <= list.size() && !list.empty()) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    ids.push_back(parse_number<TokenId>("--prompt-ids", list.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return ids;
+RequestNames names_for(const RunOptions& options) {
+  const char* prompt = options.prompt_ids ? "--prompt-ids"
+                       : options.prompt   ? "--prompt"
+                       : options.chat     ? "--chat"
+                                          : "stdin";
+  return {.prompt = prompt, .flags = true};
 }
 
 std::string read_stdin() {
-  constexpr std::size_t kMost = std::size_t{64} << 20;  // far beyond any context, and an end to an endless stream
-  std::string text;
-  std::array<char, 1 << 16> block{};
-  while (true) {
-    const ssize_t count = ::read(STDIN_FILENO, block.data(), block.size());
-    if (count == 0) return text;
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      throw Error(Error::bad_file, "stdin: " + std::generic_category().message(errno));
-    }
-    text.append(block.data(), static_cast<std::size_t>(count));
-    if (text.size() > kMost) throw Error(Error::bad_file, "stdin: the prompt is longer than 64 MiB");
-  }
+  constexpr std::size_t kMost = std::size_t{64} << 20;  // far beyond any context
+  return InputStream(STDIN_FILENO, "stdin").read_to_end(kMost);
 }
 
-/// The prompt before it is tokenized: a text, or a chat, or ids.
-void read_prompt(RunOptions& options) {
-  if (options.prompt_ids) {
-    options.request.prompt = parse_ids(*options.prompt_ids);
-    if (options.request.prompt.empty()) throw Error(Error::bad_argument, "--prompt-ids: is empty; expected 1,2,3");
-    return;
+std::vector<TokenId> encode(const FrontEnd& front_end, const RunOptions& options, const RequestNames& names) {
+  front_end.tokenizer();  // a model without one must not wait for its stdin
+  const std::string text = options.prompt ? *options.prompt : options.chat ? *options.chat : read_stdin();
+  if (text.empty()) {
+    throw Error(Error::bad_argument, fmt::format("{}: the prompt is empty; expected some text", names.prompt));
   }
-  const std::filesystem::path tokenizer = std::filesystem::path(options.model) / "tokenizer.json";
-  if (std::filesystem::is_directory(options.model) && !std::filesystem::exists(tokenizer)) {
-    throw Error(Error::bad_file, tokenizer.string() + ": no such file; without it the prompt must be --prompt-ids");
-  }
-  const char* source = options.prompt ? "--prompt" : options.chat ? "--chat" : "stdin";
-  if (!options.prompt && !options.chat) options.prompt = read_stdin();
-  if ((options.chat ? *options.chat : *options.prompt).empty()) {
-    throw Error(Error::bad_argument, fmt::format("{}: the prompt is empty; expected some text", source));
-  }
-}
-
-std::vector<TokenId> encode(const Engine& engine, const RunOptions& options) {
-  if (options.prompt_ids) return options.request.prompt;
-  if (!options.chat) return engine.encode_prompt(*options.prompt);
+  if (!options.chat) return front_end.encode_prompt(text);
   Json messages = Json::array();
   if (options.system) messages.push_back({{"role", "system"}, {"content", *options.system}});
-  messages.push_back({{"role", "user"}, {"content", *options.chat}});
-  return engine.encode_chat({{"messages", messages}, {"add_generation_prompt", true}});
+  messages.push_back({{"role", "user"}, {"content", text}});
+  return front_end.encode_chat({{"messages", messages}, {"add_generation_prompt", true}});
 }
 
 std::string to_json_line(const GenerationRequest& request, const GenerationResult& result) {
@@ -99,14 +72,17 @@ std::string to_json_line(const GenerationRequest& request, const GenerationResul
   return json.dump() + "\n";
 }
 
+/// Everything that needs no weights comes before them, so that a wrong flag costs no loading.
 void run(RunOptions& options) {
-  const EngineOptions engine_options = options.common.engine_options();
-  options.request.sampling.validate();
-  read_prompt(options);
-
-  Engine engine(options.model, engine_options, stderr_observer());
   GenerationRequest& request = options.request;
-  request.prompt = encode(engine, options);
+  const RequestNames names = names_for(options);
+  request.validate(names);
+  if (options.prompt_ids) request.prompt = parse_numbers<TokenId>("--prompt-ids", *options.prompt_ids);
+  FrontEnd front_end(options.model, options.common.engine_options());
+  if (!options.prompt_ids) request.prompt = encode(front_end, options, names);
+  require_valid(request, front_end.limits(), names);
+
+  Engine engine(std::move(front_end), stderr_observer());
   const bool streams = !options.json && engine.has_tokenizer();
   const GenerationResult result =
       engine.generate(request, streams ? std::function<void(std::string_view)>(write_output) : nullptr);
@@ -132,27 +108,18 @@ void add_prompt_flags(CLI::App& command, RunOptions& options) {
   command.add_option("--system", options.system, "the chat's system message")->needs(chat)->group(kGroup);
 }
 
-void add_generation_flags(CLI::App& command, GenerationRequest& request) {
-  SamplingOptions& sampling = request.sampling;
-  add_number(command, "--max-tokens", request.max_tokens, "most tokens of output [256]");
-  add_number(command, "--temperature", sampling.temperature, "0 takes the likeliest token each time [0]");
-  add_number(command, "--top-k", sampling.top_k, "sample from so many of the likeliest tokens; 0 is all [0]");
-  add_number(command, "--top-p", sampling.top_p, "sample from the likeliest tokens with this probability together [1]");
-  add_number(command, "--min-p", sampling.min_p, "leave out tokens below this fraction of the likeliest one's [0]");
-  add_number(command, "--repetition-penalty", sampling.repetition_penalty, "above 1 discourages what was there [1]");
-  add_number(command, "--seed", sampling.seed, "the same seed gives the same samples [0]");
-  command.add_option("--stop", request.stop, "ends the output at this text; may be repeated")->allow_extra_args(false);
-  command.add_flag("--ignore-eos", request.ignore_eos, "go on after an end-of-sequence token");
-}
-
 }  // namespace
 
 void add_run(CLI::App& program) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App& command = *program.add_subcommand("run", "Generate text");
-  command.add_option("--model", options->model, "a Hugging Face folder")->required()->type_name("DIR");
+  command.add_option("--model", options->model, "a Hugging Face folder")
+      ->required()
+      ->check(not_empty("a folder"))
+      ->type_name("DIR");
   add_prompt_flags(command, *options);
   add_generation_flags(command, options->request);
+  add_number(command, "--seed", options->request.sampling.seed, "the same seed gives the same samples [0]");
   command.add_flag("--json", options->json, "print one JSON object instead of the text");
   options->common.add_to(command);
   command.callback([options] { run(*options); });

@@ -1,16 +1,16 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/input_stream.hpp"
 #include "base/json_lines.hpp"
 #include "cli/commands.hpp"
+#include "cli/not_empty.hpp"
 #include "cli/output.hpp"
 #include "evidence/answer_parser.hpp"
 #include "qpn8/error.hpp"
@@ -45,17 +45,20 @@ std::string score_line(const Json& row, const std::string& where) {
   return line.dump() + "\n";
 }
 
+void score_lines(InputStream& input) {
+  for_each_json_line(input, input.name(), [&](const Json& row, std::int64_t line) {
+    write_output(score_line(row, line_name(input.name(), line)));
+  });
+}
+
 void score(const std::string& file) {
-  std::ifstream opened;
-  if (file != "-") {
-    opened.open(file);
-    if (!opened || std::filesystem::is_directory(file)) {
-      throw Error(Error::bad_file, file + ": cannot be opened; expected a JSON lines file, or - for stdin");
-    }
+  if (file == "-") {
+    InputStream input(STDIN_FILENO, "stdin");
+    score_lines(input);
+  } else {
+    InputStream input(file);
+    score_lines(input);
   }
-  const std::string name = file == "-" ? "stdin" : file;
-  for_each_json_line(file == "-" ? std::cin : opened, name,
-                     [&](const Json& row, std::int64_t line) { write_output(score_line(row, line_name(name, line))); });
 }
 
 }  // namespace
@@ -65,6 +68,7 @@ void add_score(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("score", "Score stored outputs again");
   command.add_option("file", *file, R"(JSON lines with "text" and "answer"; - is stdin)")
       ->required()
+      ->check(not_empty("a JSON lines file, or - for stdin"))
       ->type_name("FILE");
   command.callback([file] { score(*file); });
 }

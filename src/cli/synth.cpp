@@ -2,17 +2,16 @@
 #include <fmt/ranges.h>
 
 #include <CLI/App.hpp>
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "checkpoint/presets.hpp"
 #include "checkpoint/synthetic.hpp"
 #include "cli/commands.hpp"
+#include "cli/not_empty.hpp"
 #include "cli/number.hpp"
 #include "cli/progress.hpp"
 #include "qpn8/error.hpp"
@@ -56,8 +55,7 @@ void synth(const SynthOptions& options, const CLI::App& command) {
   synthetic.shard_bytes = static_cast<std::size_t>(options.shard_mb) << 20;
   const ModelConfig config = reduced_config(preset_config(options.like), given("--layers", options.layers),
                                             given("--experts", options.experts));
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  ThreadTeam team(options.threads > 0 ? options.threads : std::max(1, cores));
+  ThreadTeam team(options.threads > 0 ? options.threads : processor_count());
   Progress progress("writing " + options.like);
   synthetic.progress = [&](std::int64_t done, std::int64_t total) { progress.show(done, total); };
   write_synthetic_checkpoint(config, options.out, synthetic, team);
@@ -71,7 +69,10 @@ void add_synth(CLI::App& program) {
   command.add_option("--like", options->like, fmt::format("the model: {}", fmt::join(preset_names(), ", ")))
       ->required()
       ->type_name("NAME");
-  command.add_option("--out", options->out, "a new or an empty folder")->required()->type_name("DIR");
+  command.add_option("--out", options->out, "a new or an empty folder")
+      ->required()
+      ->check(not_empty("a folder"))
+      ->type_name("DIR");
   add_number(command, "--layers", options->layers, "only so many layers");
   add_number(command, "--experts", options->experts, "only so many experts a layer");
   add_number(command, "--seed", options->seed, "the same seed gives the same bytes (default 0)");

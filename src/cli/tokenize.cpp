@@ -1,18 +1,20 @@
 #include "cli/tokenize.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/input_stream.hpp"
 #include "base/json_lines.hpp"
 #include "cli/commands.hpp"
+#include "cli/not_empty.hpp"
 #include "cli/output.hpp"
 #include "qpn8/error.hpp"
 
@@ -77,15 +79,17 @@ void add_tokenize(CLI::App& program) {
       program.add_subcommand("tokenize", R"(Encode {"text"} or decode {"ids"}, JSON lines from standard input)");
   const auto arguments = std::make_shared<Arguments>();
   CLI::Option_group* const source = command->add_option_group("tokenizer");
-  source->add_option("--model", arguments->model, "Folder of a checkpoint, whose tokenizer.json is read");
-  source->add_option("--tokenizer", arguments->tokenizer, "A tokenizer.json");
+  source->add_option("--model", arguments->model, "Folder of a checkpoint, whose tokenizer.json is read")
+      ->check(not_empty("a folder"));
+  source->add_option("--tokenizer", arguments->tokenizer, "A tokenizer.json")->check(not_empty("a file"));
   source->require_option(1);
   command->add_flag("--decode", arguments->options.decode, R"(Decode "ids" even where a line has "text" too)");
   command->add_flag("--special", arguments->options.special, "Encode with BOS and the like");
   command->callback([arguments] {
     const bool has_file = !arguments->tokenizer.empty();
     const Tokenizer tokenizer(has_file ? arguments->tokenizer : arguments->model / "tokenizer.json");
-    tokenize_lines(tokenizer, arguments->options, std::cin, "standard input", write_output);
+    InputStream input(STDIN_FILENO, "stdin");
+    tokenize_lines(tokenizer, arguments->options, input, input.name(), write_output);
   });
 }
 

@@ -1,84 +1,66 @@
 #include "engine/engine.hpp"
 
-#include <fmt/format.h>
-
-#include <string>
+#include <utility>
 
 #include "engine/engine_loader.hpp"
 #include "engine/generation.hpp"
 #include "engine/sampler.hpp"
 #include "engine/sequence_runner.hpp"
 #include "qpn8/error.hpp"
-#include "text/chat_template.hpp"
 
 namespace qpn8 {
 
 class Engine::Impl {
  public:
-  Impl(const std::filesystem::path& folder_, const EngineOptions& options_, const LoadObserver& observer)
-      : folder(folder_),
-        options(options_),
-        loaded(load_model(folder_, options_, observer)),
+  Impl(FrontEnd front, const LoadObserver& observer)
+      : loaded(load_model(std::move(front), observer)),
         runner(*loaded.backend, *loaded.model, *loaded.cache, loaded.max_rows),
         sampler(static_cast<std::size_t>(loaded.model->vocab_size())) {}
 
   GenerationContext context() {
+    const FrontEnd& front = loaded.front;
     return {.runner = runner,
             .sampler = sampler,
-            .tokenizer = loaded.tokenizer ? &*loaded.tokenizer : nullptr,
+            .tokenizer = front.has_tokenizer() ? &front.tokenizer() : nullptr,
             .vocabulary = loaded.model->vocab_size(),
-            .context_length = loaded.context_length,
-            .end_tokens = loaded.end_tokens};
+            .context_length = front.context_length(),
+            .end_tokens = front.end_tokens()};
   }
 
-  std::filesystem::path folder;
-  EngineOptions options;
   LoadedModel loaded;
   SequenceRunner runner;
   Sampler sampler;
 };
 
 Engine::Engine(const std::filesystem::path& folder, const EngineOptions& options, const LoadObserver& observer)
-    : impl_(std::make_unique<Impl>(folder, options, observer)) {}
+    : Engine(FrontEnd(folder, options), observer) {}
+
+Engine::Engine(FrontEnd front, const LoadObserver& observer)
+    : impl_(std::make_unique<Impl>(std::move(front), observer)) {}
 
 Engine::~Engine() = default;
 
+const FrontEnd& Engine::front_end() const { return impl_->loaded.front; }
+
 const Plan& Engine::plan() const { return impl_->loaded.plan; }
 
-const EngineOptions& Engine::options() const { return impl_->options; }
+const EngineOptions& Engine::options() const { return front_end().options(); }
 
-bool Engine::has_tokenizer() const { return impl_->loaded.tokenizer.has_value(); }
+bool Engine::has_tokenizer() const { return front_end().has_tokenizer(); }
 
-const Tokenizer& Engine::tokenizer() const {
-  if (!has_tokenizer()) {
-    throw Error(Error::bad_file,
-                fmt::format("{}: no such file; text needs a tokenizer", (impl_->folder / "tokenizer.json").string()));
-  }
-  return *impl_->loaded.tokenizer;
-}
+const Tokenizer& Engine::tokenizer() const { return front_end().tokenizer(); }
 
-std::int64_t Engine::context_length() const { return impl_->loaded.context_length; }
+std::int64_t Engine::context_length() const { return front_end().context_length(); }
 
 std::int64_t Engine::vocab_size() const { return impl_->loaded.model->vocab_size(); }
 
 std::int64_t Engine::weight_bytes_per_token() const { return impl_->loaded.model->weight_bytes_per_token(); }
 
 std::vector<TokenId> Engine::encode_chat(const nlohmann::ordered_json& variables) const {
-  const std::optional<ChatTemplate> chat = load_chat_template(impl_->folder);
-  if (!chat) {
-    throw Error(Error::bad_file,
-                fmt::format("{}: no chat template in chat_template.jinja or tokenizer_config.json; the model takes a "
-                            "plain prompt",
-                            impl_->folder.string()));
-  }
-  nlohmann::ordered_json seen = load_template_tokens(impl_->folder);
-  for (const auto& [key, value] : variables.items()) seen[key] = value;
-  return encode_prompt(chat->render(seen));
+  return front_end().encode_chat(variables);
 }
 
-std::vector<TokenId> Engine::encode_prompt(std::string_view text) const {
-  return tokenizer().encode(text, /*special=*/true);
-}
+std::vector<TokenId> Engine::encode_prompt(std::string_view text) const { return front_end().encode_prompt(text); }
 
 GenerationResult Engine::generate(const GenerationRequest& request,
                                   const std::function<void(std::string_view)>& on_text) {
@@ -88,7 +70,7 @@ GenerationResult Engine::generate(const GenerationRequest& request,
 
 std::vector<float> Engine::logits(std::span<const TokenId> ids, std::int64_t chunk) {
   if (chunk < 1) throw Error(Error::bad_argument, "chunk: must be at least 1");
-  require_prompt(ids, vocab_size(), context_length());
+  require_prompt(ids, front_end().limits());
   std::vector<float> logits(ids.size() * static_cast<std::size_t>(vocab_size()));
   select_kernels(plan().hardware());
   impl_->runner.reset();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/engine_options.hpp"
+#include "engine/front_end.hpp"
 #include "engine/generation_request.hpp"
 #include "engine/load_observer.hpp"
 #include "route/plan.hpp"
@@ -24,15 +25,19 @@ namespace qpn8 {
 /// it computes. Engines that take turns may differ; engines on threads of their own must not.
 class Engine {
  public:
-  /// Loads a Hugging Face folder: config, checkpoint headers, plan, tokenizer, and then the weights, so that what can
-  /// fail early does. Errors as each part documents them; Error::missing_capability if the device or the memory is not
+  /// Loads a Hugging Face folder: the front end, checkpoint headers, plan, and then the weights, so that what can fail
+  /// early does. Errors as each part documents them; Error::missing_capability if the device or the memory is not
   /// there, Error::bad_argument if the options ask for more than the model or this build has.
   explicit Engine(const std::filesystem::path& folder, const EngineOptions& options = {},
                   const LoadObserver& observer = {});
+
+  /// Loads the rest of a model whose front end is there.
+  explicit Engine(FrontEnd front, const LoadObserver& observer = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  const FrontEnd& front_end() const;
   const Plan& plan() const;
   const EngineOptions& options() const;
   const Tokenizer& tokenizer() const;  ///< Error::bad_file if the folder has none

@@ -23,29 +23,12 @@ std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& 
   return make_cpu_backend(cpu);
 }
 
-void require_one_rank(const EngineOptions& options) {
-  const auto refuse = [](const char* name, int value) {
-    throw Error(Error::unsupported,
-                fmt::format("--{} {}: this qpn8 has no communicator and runs on one rank (qpn8 plan describes any); "
-                            "legal value: 1",
-                            name, value));
-  };
-  if (options.tp > 1) refuse("tp", options.tp);
-  if (options.pp > 1) refuse("pp", options.pp);
-}
-
-std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "tokenizer.json";
-  if (!entry_exists(file)) return std::nullopt;
-  return Tokenizer(file);
-}
-
 std::int64_t weights_of(const PlannedProjection& projection) {
   return projection.tensor.k * projection.tensor.n * projection.tensor.groups;
 }
 
-void load_weights(LoadedModel& loaded, const ModelConfig& config, const std::vector<Projection>& projections,
-                  const LoadObserver& observer) {
+void load_weights(LoadedModel& loaded, const std::vector<Projection>& projections, const LoadObserver& observer) {
+  const ModelConfig& config = loaded.front.config();
   std::int64_t total = 0;
   for (const PlannedProjection& projection : loaded.plan.projections()) total += weights_of(projection);
   std::int64_t done = 0;
@@ -63,14 +46,16 @@ void load_weights(LoadedModel& loaded, const ModelConfig& config, const std::vec
   if (observer.loaded) observer.loaded(total, total);  // a head tied to the embedding is never loaded itself
 }
 
-void make_cache(LoadedModel& loaded, const EngineOptions& options) {
+void make_cache(LoadedModel& loaded) {
+  const EngineOptions& options = loaded.front.options();
+  const std::int64_t context = loaded.front.context_length();
   try {
-    loaded.cache = loaded.model->make_cache(options.max_num_seqs, loaded.context_length, options.kv_dtype);
+    loaded.cache = loaded.model->make_cache(options.max_num_seqs, context, options.kv_dtype);
   } catch (const std::bad_alloc&) {
     throw Error(Error::missing_capability,
                 fmt::format("max_model_len: keys and values of {} x {} tokens do not fit into memory; a smaller "
                             "--engine-arg max_model_len=N needs less",
-                            options.max_num_seqs, loaded.context_length));
+                            options.max_num_seqs, context));
   }
 }
 
@@ -78,62 +63,25 @@ void make_cache(LoadedModel& loaded, const EngineOptions& options) {
 
 void select_kernels(const Hardware& hardware) { cpu::use_isa(cpu::parse_isa(hardware.isa)); }
 
-std::int64_t context_length(const ModelConfig& config, std::int64_t max_model_len) {
-  if (max_model_len == 0 && config.max_positions == 0) {
-    throw Error(Error::bad_argument,
-                fmt::format("max_model_len: {} has no max_position_embeddings, so the context's length must be given",
-                            config.file.string()));
-  }
-  if (config.max_positions > 0 && max_model_len > config.max_positions) {
-    throw Error(Error::bad_argument,
-                fmt::format("max_model_len: {} is more than the model has positions for; legal values: 1 to {}",
-                            max_model_len, config.max_positions));
-  }
-  return max_model_len > 0 ? max_model_len : config.max_positions;
-}
-
-std::vector<TokenId> end_tokens(const ModelConfig& config, const GenerationConfig& generation,
-                                const std::filesystem::path& folder) {
-  const bool generations = !generation.eos_tokens.empty();
-  std::vector<TokenId> ids;
-  for (const std::int64_t id : generations ? generation.eos_tokens : config.eos_tokens) {
-    if (id < 0 || id >= config.vocab_size) {
-      const std::filesystem::path file = generations ? folder / "generation_config.json" : config.file;
-      throw Error(Error::bad_file, fmt::format("{}: eos_token_id {} is outside the vocabulary of {}", file.string(), id,
-                                               config.vocab_size));
-    }
-    ids.push_back(static_cast<TokenId>(id));
-  }
-  return ids;
-}
-
-LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options,
-                       const LoadObserver& observer) {
-  require_one_rank(options);
-  const Hardware hardware = chosen_hardware(options);
-  select_kernels(hardware);
-  const ModelConfig config = load_model_config(folder);
-  const std::int64_t context = context_length(config, options.max_model_len);
-  std::vector<TokenId> ends = end_tokens(config, load_generation_config(folder), folder);
-  const Topology topology = topology_of(options);
-
-  Checkpoint checkpoint(folder);
-  const std::vector<Projection> projections = describe_projections(config, topology, &checkpoint);
-  Plan plan = plan_routes(options, hardware, projections);
+LoadedModel load_model(FrontEnd front, const LoadObserver& observer) {
+  const EngineOptions& options = front.options();
+  select_kernels(front.hardware());
+  Checkpoint checkpoint(front.folder());
+  const std::vector<Projection> projections = describe_projections(front.config(), topology_of(options), &checkpoint);
+  Plan plan = plan_routes(front.rules(), options, front.hardware(), projections);
   if (observer.planned) observer.planned(plan);
 
-  LoadedModel loaded{.checkpoint = std::move(checkpoint),
+  const std::int64_t max_rows = std::min(options.prefill_chunk, front.context_length());
+  LoadedModel loaded{.front = std::move(front),
+                     .checkpoint = std::move(checkpoint),
                      .plan = std::move(plan),
-                     .context_length = context,
-                     .end_tokens = std::move(ends),
-                     .tokenizer = load_tokenizer(folder),
-                     .max_rows = std::min(options.prefill_chunk, context),
+                     .max_rows = max_rows,
                      .backend = nullptr,
                      .model = nullptr,
                      .cache = nullptr};
-  loaded.backend = make_backend(options, loaded.plan);
-  load_weights(loaded, config, projections, observer);
-  make_cache(loaded, options);
+  loaded.backend = make_backend(loaded.front.options(), loaded.plan);
+  load_weights(loaded, projections, observer);
+  make_cache(loaded);
   return loaded;
 }
 

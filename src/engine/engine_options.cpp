@@ -53,14 +53,14 @@ bool set_qpn8(EngineOptions& options, const Json& value) {
 }
 
 bool set_contracts(EngineOptions& options, const Json& value) {
-  if (value.is_string()) {
+  const auto is_file = [](const Json& element) { return element.is_string() && element != ""; };
+  if (is_file(value)) {
     options.contracts = {value.get<std::string>()};
     return true;
   }
-  const bool texts = value.is_array() &&
-                     std::all_of(value.begin(), value.end(), [](const Json& element) { return element.is_string(); });
-  if (texts) options.contracts = value.get<std::vector<std::string>>();
-  return texts;
+  const bool files = value.is_array() && std::all_of(value.begin(), value.end(), is_file);
+  if (files) options.contracts = value.get<std::vector<std::string>>();
+  return files;
 }
 
 bool set_kv_dtype(EngineOptions& options, const Json& value) {

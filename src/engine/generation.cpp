@@ -55,38 +55,11 @@ class TextOutput {
   std::string text_;
 };
 
-void validate(const GenerationContext& context, const GenerationRequest& request) {
-  request.sampling.validate();
-  if (request.max_tokens < 1) throw Error(Error::bad_argument, "max_tokens: must be at least 1");
-  if (!request.stop.empty() && context.tokenizer == nullptr) {
-    throw Error(Error::bad_argument, "stop: the model has no tokenizer to find texts with");
-  }
-  require_prompt(request.prompt, context.vocabulary, context.context_length);
-  if (static_cast<std::int64_t>(request.prompt.size()) == context.context_length) {
-    throw Error(Error::bad_argument,
-                fmt::format("prompt has {} tokens, as many as the context; output needs room for one at least",
-                            context.context_length));
-  }
-}
-
 }  // namespace
-
-void require_prompt(std::span<const TokenId> ids, std::int64_t vocabulary, std::int64_t context_length) {
-  if (ids.empty()) throw Error(Error::bad_argument, "prompt: is empty; at least one token is needed");
-  if (static_cast<std::int64_t>(ids.size()) > context_length) {
-    throw Error(Error::bad_argument,
-                fmt::format("prompt has {} tokens; the context is {}", ids.size(), context_length));
-  }
-  for (const TokenId id : ids) {
-    if (id >= 0 && id < vocabulary) continue;
-    throw Error(Error::bad_argument,
-                fmt::format("prompt: token {} is outside the model's vocabulary of {}", id, vocabulary));
-  }
-}
 
 GenerationResult generate(const GenerationContext& context, const GenerationRequest& request, const TextSink& on_text) {
   const Clock::time_point start = Clock::now();
-  validate(context, request);
+  require_valid(request, {context.vocabulary, context.context_length, context.tokenizer != nullptr});
   const std::int64_t room = context.context_length - static_cast<std::int64_t>(request.prompt.size());
   const auto most = static_cast<std::size_t>(std::min(request.max_tokens, room));
   TextOutput text(context.tokenizer, request.stop, on_text);
@@ -100,7 +73,11 @@ GenerationResult generate(const GenerationContext& context, const GenerationRequ
   Clock::time_point last;
   while (true) {
     const std::optional<TokenId> token = context.sampler.next(logits);
-    if (!token) context.runner.raise_non_finite();
+    if (!token) {
+      std::vector<TokenId> ids = request.prompt;
+      ids.insert(ids.end(), result.output_ids.begin(), result.output_ids.end());
+      context.runner.raise_non_finite(ids);
+    }
     const Clock::time_point now = Clock::now();
     if (result.output_ids.empty()) first = now;
     const bool ends =

@@ -25,9 +25,6 @@ struct GenerationContext {
   std::span<const TokenId> end_tokens;  ///< each ends the output
 };
 
-/// Error::bad_argument if there are no ids, more than the context holds, or one outside the vocabulary.
-void require_prompt(std::span<const TokenId> ids, std::int64_t vocabulary, std::int64_t context_length);
-
 /// The loop of Engine::generate, which documents it.
 GenerationResult generate(const GenerationContext& context, const GenerationRequest& request, const TextSink& on_text);
 

@@ -1,12 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/tokenizer.hpp"
 
 namespace qpn8 {
+
+/// How messages call the parts of a request: as the library does, or as a command line does.
+struct RequestNames {
+  std::string prompt = "prompt";
+  bool flags = false;  ///< "--top-p" instead of "top_p"
+
+  std::string of(std::string_view option) const;
+};
 
 /// How the next token is chosen. temperature 0 is greedy (ties to the lower id) and ignores the rest but the penalty.
 ///
@@ -20,7 +30,7 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
 
   /// Error::bad_argument naming the option and its legal range.
-  void validate() const;
+  void validate(const RequestNames& names = {}) const;
 };
 
 struct GenerationRequest {
@@ -29,7 +39,24 @@ struct GenerationRequest {
   SamplingOptions sampling = {};
   std::vector<std::string> stop = {};  ///< texts that end the output; not part of it
   bool ignore_eos = false;
+
+  /// The same for all that can be said of a request without a model: everything but the prompt.
+  void validate(const RequestNames& names = {}) const;
 };
+
+/// What a model sets a request.
+struct RequestLimits {
+  std::int64_t vocabulary = 0;
+  std::int64_t context_length = 0;  ///< of prompt and output together
+  bool has_tokenizer = false;
+};
+
+/// Error::bad_argument if there are no ids, more than the context holds, or one outside the vocabulary.
+void require_prompt(std::span<const TokenId> ids, const RequestLimits& limits, const RequestNames& names = {});
+
+/// The same, and for a request that is invalid in itself, leaves no room for a token of output, or has stop texts where
+/// no tokenizer is.
+void require_valid(const GenerationRequest& request, const RequestLimits& limits, const RequestNames& names = {});
 
 enum class FinishReason : std::uint8_t { stop, length };
 

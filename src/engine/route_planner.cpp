@@ -1,11 +1,11 @@
 #include "engine/route_planner.hpp"
 
 #include <string>
+#include <utility>
 
 #include "kernels/cpu/isa.hpp"
 #include "qpn8/error.hpp"
 #include "route/contract_file.hpp"
-#include "route/rollback.hpp"
 
 namespace qpn8 {
 
@@ -21,13 +21,22 @@ Topology topology_of(const EngineOptions& options) {
   return {.tp = options.tp, .pp = options.pp, .max_sequences = options.max_num_seqs};
 }
 
-Plan plan_routes(const EngineOptions& options, const Hardware& hardware, const std::vector<Projection>& projections) {
+RouteRules read_route_rules(const EngineOptions& options) {
+  std::vector<Contract> contracts = load_contracts(options.contracts);
+  Rollback rollback = read_rollback(options.qpn8, process_environment(), contracts);
+  return {std::move(contracts), std::move(rollback)};
+}
+
+Plan plan_routes(const RouteRules& rules, const EngineOptions& options, const Hardware& hardware,
+                 const std::vector<Projection>& projections) {
   std::vector<ProjectionDesc> described;
   described.reserve(projections.size());
   for (const Projection& projection : projections) described.push_back(projection.desc);
-  const std::vector<Contract> contracts = load_contracts(options.contracts);
-  const Rollback rollback = read_rollback(options.qpn8, process_environment(), contracts);
-  return make_plan(hardware, topology_of(options), described, contracts, rollback);
+  return make_plan(hardware, topology_of(options), described, rules.contracts, rules.rollback);
+}
+
+Plan plan_routes(const EngineOptions& options, const Hardware& hardware, const std::vector<Projection>& projections) {
+  return plan_routes(read_route_rules(options), options, hardware, projections);
 }
 
 }  // namespace qpn8

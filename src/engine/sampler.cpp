@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/check.hpp"
-#include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
@@ -58,20 +57,7 @@ std::int32_t ordered_bits(float value) {
   return bits ^ ((bits >> 31) & std::numeric_limits<std::int32_t>::max());
 }
 
-void require(bool holds, const char* message) {
-  if (!holds) throw Error(Error::bad_argument, message);
-}
-
 }  // namespace
-
-void SamplingOptions::validate() const {
-  require(std::isfinite(temperature) && temperature >= 0, "temperature: must be a finite number, at least 0");
-  require(top_k >= 0, "top_k: must be at least 0 (0 keeps all tokens)");
-  require(top_p > 0 && top_p <= 1, "top_p: must be above 0 and at most 1");
-  require(min_p >= 0 && min_p < 1, "min_p: must be at least 0 and below 1");
-  require(std::isfinite(repetition_penalty) && repetition_penalty > 0,
-          "repetition_penalty: must be a finite number above 0");
-}
 
 std::optional<std::size_t> argmax(std::span<const float> values) {
   constexpr std::int32_t kExponent = 0x7f800000;

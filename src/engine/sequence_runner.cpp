@@ -71,13 +71,18 @@ void SequenceRunner::extend(std::span<const TokenId> ids, std::int64_t chunk, st
   }
 }
 
-void SequenceRunner::raise_non_finite() {
+void SequenceRunner::raise_non_finite(std::span<const TokenId> ids) {
+  const std::int64_t position = length_ - 1;
   {
     const FiniteCheck checked(model_);
-    model_.forward(buffer_.batch(), cache_, buffer_.last_rows(1), last_logits_.tensor);
+    reset();
+    extend(ids);
   }
-  throw Error(Error::check_failed,
-              fmt::format("logits: not finite after position {}, though the output of every layer is", length_ - 1));
+  throw Error(
+      Error::check_failed,
+      fmt::format("logits: not finite at position {}, though a second run over the same tokens gave no layer an "
+                  "output that is not finite",
+                  position));
 }
 
 }  // namespace qpn8

@@ -30,9 +30,10 @@ class SequenceRunner {
   /// Appends `ids` in passes of at most `chunk` tokens and writes the logits of each, row-major.
   void extend(std::span<const TokenId> ids, std::int64_t chunk, std::span<float> logits);
 
-  /// Repeats the last pass with every layer's output checked, after its logits were found not to be finite.
-  /// Error::check_failed names the first layer that is to blame.
-  [[noreturn]] void raise_non_finite();
+  /// Runs the sequence, which is `ids`, once more with every layer's output checked, after logits were found not to be
+  /// finite. All of it, since a value that the cache holds may come from a pass before the last. Error::check_failed
+  /// names the first layer that is to blame.
+  [[noreturn]] void raise_non_finite(std::span<const TokenId> ids);
 
  private:
   void run(std::span<const TokenId> ids, std::int64_t logit_rows, const Tensor& logits);

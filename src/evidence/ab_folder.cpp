@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <system_error>
 #include <utility>
 
 #include "base/atomic_file.hpp"
@@ -32,28 +33,50 @@ std::string shown(const Json& document, const std::string& pointer) {
   return value.is_structured() ? "another list" : describe(value);
 }
 
+/// Whether there is a file with something in it. Error::bad_file if that cannot be told, or if it is no file.
+bool holds_something(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (status.type() == std::filesystem::file_type::not_found) return false;
+  if (!error && status.type() != std::filesystem::file_type::regular) {
+    throw Error(Error::bad_file, file.string() + ": is not a regular file");
+  }
+  const std::uintmax_t size = error ? 0 : std::filesystem::file_size(file, error);
+  if (error) throw Error(Error::bad_file, file.string() + ": " + error.message());
+  return size > 0;
+}
+
+void remove_file(const std::filesystem::path& file) {
+  std::error_code error;
+  std::filesystem::remove(file, error);
+  if (error) throw Error(Error::bad_file, file.string() + ": cannot be removed (" + error.message() + ")");
+}
+
+const std::filesystem::path& made(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(Error::bad_file, folder.string() + ": cannot be made a folder (" + error.message() + ")");
+  return folder;
+}
+
 }  // namespace
 
-AbFolder::AbFolder(std::filesystem::path path, const Json& run, Start start) : path_(std::move(path)) {
-  std::error_code error;
-  std::filesystem::create_directories(path_, error);
-  if (error) throw Error(Error::bad_file, path_.string() + ": cannot be made a folder (" + error.message() + ")");
-
-  const bool has_items = std::filesystem::exists(items_file()) && std::filesystem::file_size(items_file()) > 0;
-  const bool is_finished = std::filesystem::exists(path_ / kResultFile);
+AbFolder::AbFolder(std::filesystem::path path, Start start) : path_(std::move(path)), lock_(made(path_)) {
+  const bool has_items = holds_something(items_file());
+  const bool is_finished = holds_something(path_ / kResultFile);
   if (start == Start::anew && has_items && !is_finished) {
     throw Error(Error::bad_argument,
                 items_file().string() + ": holds an unfinished run; --resume goes on with it, --overwrite drops it");
   }
   resumes_ = start == Start::resume && has_items;
-  if (resumes_) check_same_run(run);
-  remove_results();
-  write_file(path_ / kRunFile, run.dump(2) + "\n");
 }
 
-void AbFolder::check_same_run(const Json& run) const {
+void AbFolder::require_same(const Json& run) const {
+  if (!resumes_) return;
   const std::filesystem::path file = path_ / kRunFile;
-  const Json before = read_json_file<Json>(file);
+  Json before = read_json_file<Json>(file);
+  if (!before.is_object()) throw Error(Error::bad_file, file.string() + ": expected an object, as a run writes it");
+  if (!run.contains("plan")) before.erase("plan");
   const std::string difference = first_difference(before, run);
   if (difference.empty()) return;
   throw Error(Error::bad_argument,
@@ -61,8 +84,13 @@ void AbFolder::check_same_run(const Json& run) const {
                           shown(before, difference), shown(run, difference), file.string()));
 }
 
-void AbFolder::remove_results() const {
-  for (const char* name : {kResultFile, "report.md", "report.html"}) std::filesystem::remove(path_ / name);
+// A process may be killed between any two of these steps. What is left is then the old run without its result, which
+// resumes as what it was, or no items at all: never new items beside an old result, or old items under a new
+// description.
+void AbFolder::begin(const Json& run, ItemLog& log) const {
+  for (const char* name : {kResultFile, "report.md", "report.html"}) remove_file(path_ / name);
+  log.open();
+  write_file(path_ / kRunFile, run.dump(2) + "\n");
 }
 
 void AbFolder::write(const AbResult& result) const {

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/folder_lock.hpp"
 #include "evidence/ab_result.hpp"
+#include "evidence/item_log.hpp"
 
 namespace qpn8 {
 
@@ -17,9 +19,19 @@ class AbFolder {
     resume,     ///< goes on with what there is, or starts if there is nothing
   };
 
-  /// Makes the folder ready for a run described by `run`: everything that decides outputs, results or the verdict. A
-  /// resumed run must be described alike, else Error::bad_argument names the first entry that differs.
-  AbFolder(std::filesystem::path path, const nlohmann::ordered_json& run, Start start);
+  /// Makes the folder and holds it alone for as long as the object lives; nothing in it is changed yet.
+  /// Error::bad_argument if another run has it, or if it holds an unfinished run that `start` does not say what to do
+  /// with.
+  AbFolder(std::filesystem::path path, Start start);
+
+  /// A run that goes on must be described as it was begun, else Error::bad_argument names the first entry that differs.
+  /// `run` is everything that decides outputs, results or the verdict; its "plan" may be missing, for a check before
+  /// the plan is known. Nothing is checked if no run goes on.
+  void require_same(const nlohmann::ordered_json& run) const;
+
+  /// Replaces what the folder holds by a run that has something to show: results go, the log is opened, run.json says
+  /// what is run.
+  void begin(const nlohmann::ordered_json& run, ItemLog& log) const;
 
   std::filesystem::path items_file() const { return path_ / "items.jsonl"; }
   bool resumes() const { return resumes_; }
@@ -28,10 +40,8 @@ class AbFolder {
   void write(const AbResult& result) const;
 
  private:
-  void check_same_run(const nlohmann::ordered_json& run) const;
-  void remove_results() const;
-
   std::filesystem::path path_;
+  FolderLock lock_;
   bool resumes_ = false;
 };
 

@@ -152,7 +152,22 @@ class Runner {
 
 }  // namespace
 
+void require_items_of(const AbRun& run, const ItemLog& log) {
+  std::set<std::int64_t> indices;
+  for (const DatasetItem& item : run.items) indices.insert(item.index);
+  for (const ItemRecords& records : log.items()) {
+    const ItemRecord& record = records.front();
+    const bool seed_is_known = std::find(run.seeds.begin(), run.seeds.end(), record.seed) != run.seeds.end();
+    if (seed_is_known && indices.contains(record.index)) continue;
+    throw Error(Error::bad_file,
+                fmt::format("{}: item {} under seed {} is not of this run; take its lines out, or begin again with "
+                            "--overwrite",
+                            log.file().string(), record.index, record.seed));
+  }
+}
+
 AbEnd run_ab(const AbRun& run, Arm& a, Arm& b, ItemLog& log, const AbHooks& hooks) {
+  require_items_of(run, log);
   const std::vector<ScheduledItem> schedule = interleave(run.items.size(), run.seeds);
   Tally tally(schedule.size(), log);
   const auto report = [&] {
@@ -164,6 +179,7 @@ AbEnd run_ab(const AbRun& run, Arm& a, Arm& b, ItemLog& log, const AbHooks& hook
 
   Runner runner(run, a, b, hooks);
   bool warm = false;
+  bool recorded = false;
   for (std::size_t step = 0; step < schedule.size(); ++step) {
     const ScheduledItem& scheduled = schedule[step];
     if (done.contains({scheduled.seed, run.items[scheduled.position].index})) continue;
@@ -171,6 +187,7 @@ AbEnd run_ab(const AbRun& run, Arm& a, Arm& b, ItemLog& log, const AbHooks& hook
     if (!std::exchange(warm, true)) runner.warm_up();
     const auto records = runner.run_item(scheduled, static_cast<std::int64_t>(step * scheduled.arms.size()));
     if (!records) return AbEnd::interrupted;
+    if (!std::exchange(recorded, true) && hooks.first_item_done) hooks.first_item_done();
     log.append(*records);
     tally.add(*records);
     report();

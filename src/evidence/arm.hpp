@@ -14,15 +14,6 @@ struct ChatMessage {
   std::string content;
 };
 
-/// How both arms of a comparison generate.
-struct GenerationSettings {
-  std::int64_t max_tokens = 256;
-  double temperature = 0.0;  ///< 0 is greedy
-  double top_p = 1.0;
-  int top_k = 0;
-  bool ignore_eos = false;
-};
-
 /// What an arm answered to one request.
 struct ArmOutput {
   std::string text;
@@ -52,9 +43,5 @@ class Arm {
   /// The plan that runs, as `qpn8 plan --json` prints it; nothing for an arm that has no plan to show.
   virtual std::optional<nlohmann::ordered_json> plan() const = 0;
 };
-
-/// Error::missing_capability if the candidate shows a plan in which no projection is on QPN8: such a comparison would
-/// end in a tie that says nothing. An arm without a plan (a server) is taken as it is.
-void require_qpn8(const Arm& candidate);
 
 }  // namespace qpn8

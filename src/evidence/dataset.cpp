@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 
+#include "base/input_stream.hpp"
 #include "base/json_file.hpp"
 #include "base/json_lines.hpp"
 #include "base/random.hpp"
@@ -78,11 +78,13 @@ std::vector<DatasetItem> read_dataset(std::istream& stream, const std::string& n
 }
 
 std::vector<DatasetItem> load_dataset(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream || std::filesystem::is_directory(file)) {
-    throw Error(Error::bad_file, file.string() + ": cannot be opened; expected a JSON lines file");
-  }
+  InputStream stream(file);
   return read_dataset(stream, file.string());
+}
+
+std::string read_dataset_text(const std::filesystem::path& file) {
+  constexpr std::size_t kMost = std::size_t{1} << 30;
+  return InputStream(file).read_to_end(kMost);
 }
 
 std::optional<std::uint64_t> ItemSelection::parse_order(const std::string& text) {

@@ -25,6 +25,10 @@ struct DatasetItem {
 /// nobody can get right would lower both arms unseen. A file without rows is an error too.
 std::vector<DatasetItem> load_dataset(const std::filesystem::path& file);
 
+/// The file's text, which read_dataset takes: for who must know what was read, since a pipe can be read but once and a
+/// file may change between two readings.
+std::string read_dataset_text(const std::filesystem::path& file);
+
 /// The same from a stream; `name` is for messages.
 std::vector<DatasetItem> read_dataset(std::istream& stream, const std::string& name);
 

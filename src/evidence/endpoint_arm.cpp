@@ -51,21 +51,26 @@ std::string error_text(const std::string& body) {
   return message.is_string() ? in_quotes(message.get_ref<const std::string&>(), kMostErrorText) : describe(message);
 }
 
-std::string request_body(const EndpointOptions& options, const GenerationSettings& settings,
+std::string request_body(const EndpointOptions& options, const GenerationRequest& request,
                          std::span<const ChatMessage> messages, std::uint64_t seed) {
   Json list = Json::array();
   for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
   Json body = {{"model", options.model},
                {"messages", std::move(list)},
-               {"max_tokens", settings.max_tokens},
-               {"temperature", settings.temperature},
-               {"top_p", settings.top_p},
+               {"max_tokens", request.max_tokens},
+               {"temperature", request.sampling.temperature},
+               {"top_p", request.sampling.top_p},
                {"seed", seed},
                {"stream", true},
                {"stream_options", {{"include_usage", true}}}};
+  if (!request.stop.empty()) body["stop"] = request.stop;
   // Extensions of the protocol, which a strict server refuses: sent only where they are asked for.
-  if (settings.top_k > 0) body["top_k"] = settings.top_k;
-  if (settings.ignore_eos) body["ignore_eos"] = true;
+  const SamplingOptions plain;
+  const SamplingOptions& sampling = request.sampling;
+  if (sampling.top_k != plain.top_k) body["top_k"] = sampling.top_k;
+  if (sampling.min_p != plain.min_p) body["min_p"] = sampling.min_p;
+  if (sampling.repetition_penalty != plain.repetition_penalty) body["repetition_penalty"] = sampling.repetition_penalty;
+  if (request.ignore_eos) body["ignore_eos"] = true;
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -86,9 +91,9 @@ EndpointOptions EndpointOptions::parse(const Json& args) {
   return options;
 }
 
-EndpointArm::EndpointArm(EndpointOptions options, const GenerationSettings& settings,
+EndpointArm::EndpointArm(EndpointOptions options, const GenerationRequest& request,
                          std::chrono::milliseconds retry_wait)
-    : options_(std::move(options)), settings_(settings), retry_wait_(retry_wait) {
+    : options_(std::move(options)), request_(request), retry_wait_(retry_wait) {
   const std::string& url = options_.endpoint;
   const std::size_t scheme = url.find("://");
   const bool known = url.starts_with("http://") || url.starts_with("https://");
@@ -104,7 +109,7 @@ EndpointArm::EndpointArm(EndpointOptions options, const GenerationSettings& sett
 }
 
 ArmOutput EndpointArm::generate(std::span<const ChatMessage> messages, std::uint64_t seed) {
-  const std::string body = request_body(options_, settings_, messages, seed);
+  const std::string body = request_body(options_, request_, messages, seed);
   std::chrono::milliseconds wait = retry_wait_;
   for (int retries = 0;; ++retries) {
     Attempt result = attempt(body);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/generation_request.hpp"
 #include "evidence/arm.hpp"
 
 namespace qpn8 {
@@ -26,7 +27,8 @@ struct EndpointOptions {
 /// the way there and back. A key is taken from the environment variable OPENAI_API_KEY and recorded nowhere.
 class EndpointArm : public Arm {
  public:
-  EndpointArm(EndpointOptions options, const GenerationSettings& settings,
+  /// `request` is what each output is asked with; its prompt and its seed come with the item.
+  EndpointArm(EndpointOptions options, const GenerationRequest& request,
               std::chrono::milliseconds retry_wait = std::chrono::milliseconds(500));
 
   /// A connection that fails or is cut, and the statuses 408, 429 and 5xx, are tried again after a wait that doubles;
@@ -45,7 +47,7 @@ class EndpointArm : public Arm {
   Attempt attempt(const std::string& body) const;
 
   EndpointOptions options_;
-  GenerationSettings settings_;
+  GenerationRequest request_;
   std::chrono::milliseconds retry_wait_;
   std::string host_;  ///< "http://host:port"
   std::string path_;  ///< "/v1/chat/completions"

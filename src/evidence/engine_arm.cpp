@@ -7,23 +7,26 @@
 
 namespace qpn8 {
 
-EngineArm::EngineArm(std::shared_ptr<Engine> engine, const std::filesystem::path& folder,
-                     const GenerationSettings& settings)
-    : engine_(std::move(engine)), has_template_(load_chat_template(folder).has_value()) {
-  if (!engine_->has_tokenizer()) {
-    throw Error(Error::bad_file, (folder / "tokenizer.json").string() + ": no such file; questions need a tokenizer");
-  }
-  request_.max_tokens = settings.max_tokens;
-  request_.ignore_eos = settings.ignore_eos;
-  request_.sampling.temperature = settings.temperature;
-  request_.sampling.top_p = settings.top_p;
-  request_.sampling.top_k = settings.top_k;
-  request_.sampling.validate();
+ConversationEncoder::ConversationEncoder(const FrontEnd& front_end)
+    : front_end_(&front_end), has_template_(front_end.chat_template().has_value()) {
+  front_end.tokenizer();
+}
+
+std::vector<TokenId> ConversationEncoder::encode(std::span<const ChatMessage> messages) const {
+  if (!has_template_) return front_end_->encode_prompt(plain_prompt(messages));
+  auto list = nlohmann::ordered_json::array();
+  for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
+  return front_end_->encode_chat({{"messages", std::move(list)}, {"add_generation_prompt", true}});
+}
+
+EngineArm::EngineArm(std::shared_ptr<Engine> engine, const GenerationRequest& request)
+    : engine_(std::move(engine)), encoder_(engine_->front_end()), request_(request) {
+  request_.validate();
 }
 
 ArmOutput EngineArm::generate(std::span<const ChatMessage> messages, std::uint64_t seed) {
   GenerationRequest request = request_;
-  request.prompt = encode(messages);
+  request.prompt = encoder_.encode(messages);
   request.sampling.seed = seed;
   GenerationResult result = engine_->generate(request);
   ArmOutput output;
@@ -36,16 +39,17 @@ ArmOutput EngineArm::generate(std::span<const ChatMessage> messages, std::uint64
   return output;
 }
 
-std::vector<TokenId> EngineArm::encode(std::span<const ChatMessage> messages) const {
-  if (!has_template_) return engine_->encode_prompt(plain_prompt(messages));
-  auto list = nlohmann::ordered_json::array();
-  for (const ChatMessage& message : messages) list.push_back({{"role", message.role}, {"content", message.content}});
-  return engine_->encode_chat({{"messages", std::move(list)}, {"add_generation_prompt", true}});
-}
-
 nlohmann::ordered_json EngineArm::config() const { return engine_->options().to_json(); }
 
 std::optional<nlohmann::ordered_json> EngineArm::plan() const { return to_json(engine_->plan()); }
+
+void require_qpn8(const Plan& candidate) {
+  if (candidate.count(Route::qpn8) > 0) return;
+  const auto& projections = candidate.projections();
+  const std::string reason = projections.empty() ? "it has no projections" : projections.front().reason;
+  throw Error(Error::missing_capability,
+              "arm b: no projection of it runs on QPN8 (the first: " + reason + "); see 'qpn8 plan' for the others");
+}
 
 std::string plain_prompt(std::span<const ChatMessage> messages) {
   std::string text;

@@ -1,36 +1,54 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "engine/engine.hpp"
 #include "evidence/arm.hpp"
 
 namespace qpn8 {
 
+/// Makes prompts of conversations: the model's chat template over it, with the generation prompt added; without a
+/// template the plain text of plain_prompt().
+class ConversationEncoder {
+ public:
+  /// The front end has to outlive it. Error::bad_file if it has no tokenizer, Error::bad_value if its template is
+  /// wrong.
+  explicit ConversationEncoder(const FrontEnd& front_end);
+
+  /// Error::bad_value with the message of a template that refuses the conversation.
+  std::vector<TokenId> encode(std::span<const ChatMessage> messages) const;
+
+ private:
+  const FrontEnd* front_end_;
+  bool has_template_;
+};
+
 /// An arm that is an engine in this process. Arms with equal options may share one.
-///
-/// The prompt of a conversation is the folder's chat template over it, with the generation prompt added; without a
-/// template it is the plain text "QUESTION\nAnswer:", earlier turns before it with their answers, a blank line between.
 class EngineArm : public Arm {
  public:
-  /// `folder` is what the engine was loaded from. Error::bad_argument for settings out of range, Error::bad_file if the
-  /// folder has no tokenizer.
-  EngineArm(std::shared_ptr<Engine> engine, const std::filesystem::path& folder, const GenerationSettings& settings);
+  /// `request` is what each output is asked with; its prompt and its seed come with the item. Error::bad_argument for a
+  /// value out of range, Error::bad_file if the model has no tokenizer.
+  EngineArm(std::shared_ptr<Engine> engine, const GenerationRequest& request);
 
   ArmOutput generate(std::span<const ChatMessage> messages, std::uint64_t seed) override;
   nlohmann::ordered_json config() const override;
   std::optional<nlohmann::ordered_json> plan() const override;
 
  private:
-  std::vector<TokenId> encode(std::span<const ChatMessage> messages) const;
-
   std::shared_ptr<Engine> engine_;
-  bool has_template_;
-  GenerationRequest request_;  ///< all but the prompt and the seed
+  ConversationEncoder encoder_;
+  GenerationRequest request_;
 };
 
-/// The plain text of a conversation for a model without a chat template.
+/// Error::missing_capability if no projection of the candidate is on QPN8: such a comparison would end in a tie that
+/// says nothing.
+void require_qpn8(const Plan& candidate);
+
+/// The plain text of a conversation for a model without a chat template: "QUESTION\nAnswer:", earlier turns before it
+/// with their answers, a blank line between.
 std::string plain_prompt(std::span<const ChatMessage> messages);
 
 }  // namespace qpn8

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <span>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "base/atomic_file.hpp"
@@ -48,11 +50,7 @@ std::string to_line(const ItemRecord& record) {
 }
 
 /// The text without a last line that has no end: what a killed process leaves.
-std::string without_torn_line(std::string text) {
-  const std::size_t end = text.rfind('\n');
-  text.resize(end == std::string::npos ? 0 : end + 1);
-  return text;
-}
+std::string without_torn_line(std::string_view text) { return std::string(text.substr(0, text.rfind('\n') + 1)); }
 
 }  // namespace
 
@@ -118,12 +116,16 @@ ItemRecord parse_item_record(const Json& json) {
 
 ItemLog::ItemLog(std::filesystem::path file, bool resume) : file_(std::move(file)) {
   if (resume && std::filesystem::exists(file_)) load();
+}
+
+void ItemLog::open() {
   std::string kept;
   for (const ItemRecords& records : items_) {
     for (const ItemRecord& record : records) kept += to_line(record);
   }
   write_file(file_, kept);
   stream_.open(file_, std::ios::binary | std::ios::app);
+  if (!stream_) throw Error(Error::bad_file, file_.string() + ": cannot be opened for writing");
 }
 
 void ItemLog::load() {
@@ -136,7 +138,12 @@ void ItemLog::load() {
       ItemRecord record = parse_item_record(json);
       const auto key = std::pair(record.seed, record.index);
       if (!found.contains(key)) order.push_back(key);
-      found[key][static_cast<std::size_t>(record.arm)] = std::move(record);
+      std::optional<ItemRecord>& place = found[key][static_cast<std::size_t>(record.arm)];
+      if (place) {
+        throw Error(Error::bad_file, fmt::format("arm {} of item {} under seed {} is there twice; expected once",
+                                                 to_string(record.arm), record.index, record.seed));
+      }
+      place = std::move(record);
     } catch (const Error& error) {
       throw Error(Error::bad_file, line_name(file_.string(), line) + ": " + error.what());
     }
@@ -148,6 +155,7 @@ void ItemLog::load() {
 }
 
 void ItemLog::append(const ItemRecords& records) {
+  if (!stream_.is_open()) open();
   std::string lines;
   for (const ItemRecord& record : records) lines += to_line(record);
   stream_ << lines << std::flush;

@@ -54,13 +54,19 @@ using ItemRecords = std::array<ItemRecord, 3>;
 class ItemLog {
  public:
   /// Starts anew, or (`resume`) takes over the items that an earlier run finished. A last line that was torn off and
-  /// an item that lacks arms are dropped from the file; any other line that is not an item's is Error::bad_file.
+  /// an item that lacks arms do not count; any other line that is not an item's, and an output that is there twice, is
+  /// Error::bad_file. The file itself is left as it is until open().
   ItemLog(std::filesystem::path file, bool resume);
+
+  const std::filesystem::path& file() const { return file_; }
 
   /// In the order of the file.
   const std::vector<ItemRecords>& items() const { return items_; }
 
-  /// Error::bad_file if the line cannot be written (a full disk).
+  /// Makes the file hold the items and nothing else, replacing what it held.
+  void open();
+
+  /// Opens the file if that has not been done. Error::bad_file if the line cannot be written (a full disk).
   void append(const ItemRecords& records);
 
  private:

@@ -2,13 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/folder_lock.hpp"
 #include "cli/qpn8_command.hpp"
+#include "evidence/output_metrics.hpp"
+#include "support/model_copy.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace qpn8::test {
@@ -18,6 +26,7 @@ using Json = nlohmann::ordered_json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 CommandResult compare(const TemporaryFolder& folder, std::vector<std::string> more) {
   std::vector<std::string> arguments = {
@@ -80,6 +89,101 @@ TEST(Ab, ACutRunGoesOnWhereItWasAndGivesTheSameItems) {
     EXPECT_EQ(after[i]["index"], before[i]["index"]) << i;
     EXPECT_EQ(after[i]["output_ids"], before[i]["output_ids"]) << i;
   }
+}
+
+/// Runs three items, has `change` alter the log, and resumes.
+CommandResult resume_after(const TemporaryFolder& folder, const std::function<std::string(std::string)>& change) {
+  EXPECT_EQ(compare(folder, routes_and({"--limit", "3"})).status, 0);
+  std::filesystem::remove(folder / "ab/result.json");
+  write_text(folder / "ab/items.jsonl", change(read_text(folder / "ab/items.jsonl")));
+  return compare(folder, routes_and({"--limit", "3", "--resume"}));
+}
+
+TEST(Ab, AnItemMissingInTheMiddleOfTheLogIsRunAndComesWhereItBelongs) {
+  const TemporaryFolder folder;
+  const CommandResult result = resume_after(folder, [](const std::string& text) {
+    std::string kept;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (Json::parse(line)["index"] != 1) kept += line + "\n";
+    }
+    return kept;
+  });
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Json json = Json::parse(read_text(folder / "ab/result.json"));
+  EXPECT_EQ(json["paired"]["items"], 3);
+}
+
+TEST(Ab, ALogWithAnItemOfAnotherRunIsRefused) {
+  const TemporaryFolder folder;
+  const CommandResult result = resume_after(folder, [](const std::string& text) {
+    std::string foreign;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      Json json = Json::parse(line);
+      if (json["index"] == 2) foreign += (json["index"] = 77, json.dump()) + "\n";
+    }
+    return text + foreign;
+  });
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("items.jsonl: item 77 under seed 0 is not of this run"));
+  EXPECT_THAT(read_text(folder / "ab/items.jsonl"), HasSubstr("\"index\":77")) << "what was refused is left as it is";
+}
+
+TEST(Ab, AFinishedRunOutlivesOneThatAnswersNothing) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(compare(folder, routes_and({"--limit", "1"})).status, 0);
+  const std::string result = read_text(folder / "ab/result.json");
+  const std::string items = read_text(folder / "ab/items.jsonl");
+  for (const char* how : {"--overwrite", "--ignore-eos"}) {
+    const CommandResult failed =
+        compare(folder, {"--limit", "1", how, "--a", "qpn8=off", "--b", "endpoint=http://127.0.0.1:1/v1", "--b",
+                         "model=m", "--b", "retries=0", "--b", "timeout_s=1"});
+    EXPECT_EQ(failed.status, 2) << failed.err;
+    EXPECT_THAT(failed.err, HasSubstr("127.0.0.1:1"));
+    EXPECT_EQ(read_text(folder / "ab/result.json"), result);
+    EXPECT_EQ(read_text(folder / "ab/items.jsonl"), items);
+  }
+}
+
+TEST(Ab, TwoRunsIntoOneFolderNoticeEachOther) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "ab");
+  {
+    const FolderLock other(folder / "ab");
+    const CommandResult result = compare(folder, routes_and({"--limit", "1"}));
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.err, HasSubstr((folder / "ab").string() + ": another run is writing there"));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  EXPECT_EQ(compare(folder, routes_and({"--limit", "1"})).status, 0);
+}
+
+TEST(Ab, ADataSetFromAPipeIsHashedAsItWasRead) {
+  const TemporaryFolder folder;
+  const std::string text = R"({"question": "What is 1 + 1?", "answer": "#### 2"})"
+                           "\n";
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { write_text(pipe, text); });
+  const CommandResult result = run_qpn8({"ab", "--model", bundled_model(), "--dataset", pipe, "--out", folder / "ab",
+                                         "--threads", "1", "--a", "qpn8=off", "--max-tokens", "4"});
+  writer.join();
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(Json::parse(read_text(folder / "ab/run.json"))["dataset_sha256"], sha256_hex(text));
+}
+
+TEST(Ab, AnOverflowStopsTheRunNamingArmItemAndLayer) {
+  const TemporaryFolder folder;
+  copy_model_with(bundled_model(), folder / "model", "model.layers.3.post_attention_layernorm.weight", 1e25F);
+  const CommandResult result =
+      run_qpn8({"ab", "--model", folder / "model", "--dataset", repository() / "models/wordmath_test.jsonl", "--out",
+                folder / "ab", "--threads", "1", "--limit", "1", "--a", "qpn8=off"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("arm a, item 0: model.layers.3: output"));
+  const CommandResult run = run_qpn8({"run", "--model", folder / "model", "--prompt", "x", "--log-level", "error"});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, StartsWith("qpn8: model.layers.3: output"));
 }
 
 TEST(Ab, ACandidateWithoutAQpn8ProjectionIsAnErrorAndNotATie) {

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "cli/qpn8_command.hpp"
+#include "support/model_copy.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/tokenizers.hpp"
 
 namespace qpn8::test {
 namespace {
@@ -87,16 +90,19 @@ TEST(CommandLine, WhatTheModelCannotDoIsRefusedWithWhatItCan) {
   }();
   const std::vector<Case> cases = {
       {run_tiny({"--prompt-ids", "1,x"}), "--prompt-ids x: is not an integer"},
-      {run_tiny({"--prompt-ids", "1,,2"}), "--prompt-ids"},
+      {run_tiny({"--prompt-ids", "1,,2"}),
+       "--prompt-ids 1,,2: a number is missing; expected numbers separated by commas"},
+      {run_tiny({"--prompt-ids", "1,"}), "--prompt-ids 1,: a number is missing"},
       {run_tiny({"--prompt-ids", ""}), "--prompt-ids: is empty"},
-      {run_tiny({"--prompt-ids", "1,512"}), "token 512 is outside the model's vocabulary of 512"},
-      {run_tiny({"--prompt-ids", "-1"}), "token -1 is outside the model's vocabulary of 512"},
-      {run_tiny({"--prompt-ids", many_ids}), "prompt has 600 tokens; the context is 512"},
+      {run_tiny({"--prompt-ids", "1,512"}),
+       "--prompt-ids: token 512 is outside the model's vocabulary; expected 0 to 511"},
+      {run_tiny({"--prompt-ids", "-1"}), "--prompt-ids: token -1 is outside the model's vocabulary"},
+      {run_tiny({"--prompt-ids", many_ids}), "--prompt-ids: 600 tokens in a context of 512; expected at most 511"},
       {run_tiny({"--prompt-ids", "1", "--engine-arg", "max_model_len=513"}), "legal values: 1 to 512"},
-      {run_tiny({"--prompt-ids", "1", "--max-tokens", "0"}), "max_tokens: must be at least 1"},
-      {run_tiny({"--prompt-ids", "1", "--temperature=-1"}), "temperature"},
-      {run_tiny({"--prompt-ids", "1", "--top-p", "2"}), "top_p"},
-      {run_tiny({"--prompt-ids", "1", "--stop", "x"}), "no tokenizer"},
+      {run_tiny({"--prompt-ids", "1", "--max-tokens", "0"}), "--max-tokens 0: expected at least 1"},
+      {run_tiny({"--prompt-ids", "1", "--temperature=-1"}), "--temperature -1: expected"},
+      {run_tiny({"--prompt-ids", "1", "--top-p", "2"}), "--top-p 2: expected"},
+      {run_tiny({"--prompt-ids", "1", "--stop", "x"}), "--stop: the model has no tokenizer"},
       {run_tiny({"--prompt-ids", "1", "--tp", "3"}), "--tp 3: this qpn8 has no communicator"},
       {run_tiny({"--prompt-ids", "1", "--tp", "2"}), "legal value: 1"},
       {run_tiny({"--prompt-ids", "1", "--pp", "2"}), "--pp 2"},
@@ -105,12 +111,116 @@ TEST(CommandLine, WhatTheModelCannotDoIsRefusedWithWhatItCan) {
       {{"run", "--model", "/nowhere", "--prompt", "x"}, "/nowhere"},
       {{"run", "--model", bundled_model(), "--prompt", "", "--log-level", "error"}, "--prompt: the prompt is empty"},
       {{"run", "--model", bundled_model(), "--log-level", "error"}, "stdin: the prompt is empty"},
-      {{"run", "--model", bundled_model(), "--prompt", "x", "--stop", "", "--log-level", "error"}, "must not be empty"},
+      {{"run", "--model", bundled_model(), "--prompt", "x", "--stop", "", "--log-level", "error"}, "--stop: is empty"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(testing::PrintToString(c.arguments));
     expect_refused(run_qpn8(c.arguments), 2, c.message);
   }
+}
+
+TEST(CommandLine, AnEmptyNameIsNoName) {
+  const std::vector<Case> cases = {
+      {{"run", "--model", "", "--prompt", "x"}, "--model: is empty; expected a folder"},
+      {{"plan", "--model", ""}, "--model: is empty; expected a folder"},
+      {{"tokenize", "--model", ""}, "--model: is empty; expected a folder"},
+      {{"tokenize", "--tokenizer", ""}, "--tokenizer: is empty; expected a file"},
+      {{"ab", "--model", "", "--dataset", "x", "--out", "y"}, "--model: is empty; expected a folder"},
+      {{"ab", "--model", "m", "--dataset", "", "--out", "y"}, "--dataset: is empty; expected a file"},
+      {{"ab", "--model", "m", "--dataset", "x", "--out", ""}, "--out: is empty; expected a folder"},
+      {{"synth", "--like", "qwen3-0.6b", "--out", ""}, "--out: is empty; expected a folder"},
+      {{"score", ""}, "is empty; expected a JSON lines file"},
+      {run_tiny({"--prompt-ids", "1", "--contract", ""}), R"(--contract: [""] is not a file, or a list of files)"},
+      {run_tiny({"--prompt-ids", "1", "--engine-arg", "contract="}), R"("" is not a file, or a list of files)"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(testing::PrintToString(c.arguments));
+    expect_refused(run_qpn8(c.arguments), 2, c.message);
+  }
+}
+
+TEST(CommandLine, AHardwareAndEngineArgumentsThatContradictIt) {
+  const auto plan = [](const Arguments& more) {
+    Arguments arguments = {"plan", "--model", tiny_model()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_qpn8(arguments);
+  };
+  expect_refused(plan({"--hardware", "cpu-avx2", "--engine-arg", "cpu_isa=portable"}), 2,
+                 "--hardware cpu-avx2: the engine argument cpu_isa says portable; give one of the two");
+  expect_refused(plan({"--hardware", "sm70", "--engine-arg", "cpu_isa=avx2"}), 2, "--hardware sm70: ");
+  expect_refused(plan({"--hardware", "sm70", "--device", "cpu"}), 2, "--hardware sm70: device says cpu");
+  EXPECT_EQ(plan({"--hardware", "cpu-avx2", "--engine-arg", "cpu_isa=avx2"}).status, 0);
+  EXPECT_EQ(plan({"--hardware", "cpu-avx2", "--device", "cpu"}).status, 0);
+}
+
+/// The bundled model with weights that no loader takes: whatever is said before their error cost no loading.
+class BrokenWeights : public ::testing::Test {
+ protected:
+  void SetUp() override { link_model_with_broken_weights(bundled_model(), model()); }
+
+  std::string model() const { return folder_ / "model"; }
+
+  void expect_each_refused(const Arguments& base, const std::vector<Case>& cases) const {
+    for (const Case& c : cases) {
+      SCOPED_TRACE(testing::PrintToString(c.arguments));
+      Arguments arguments = base;
+      arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+      expect_refused(run_qpn8(arguments), 2, c.message);
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(BrokenWeights, RunFindsABadArgumentBeforeThem) {
+  std::string long_prompt;
+  for (int i = 0; i < 3000; ++i) long_prompt += "word ";
+  expect_each_refused({"run", "--model", model()},
+                      {{{"--prompt", "x"}, "model.safetensors"},
+                       {{"--prompt", "x", "--max-tokens", "0"}, "--max-tokens 0"},
+                       {{"--prompt", "x", "--stop", ""}, "--stop: is empty"},
+                       {{"--prompt", "x", "--temperature=-1"}, "--temperature -1"},
+                       {{"--prompt", "x", "--contract", "/nowhere.json"}, "/nowhere.json"},
+                       {{"--prompt", "x", "--tp", "2"}, "--tp 2"},
+                       {{"--prompt", "x", "--engine-arg", "max_model_len=99999"}, "max_model_len: 99999"},
+                       {{"--prompt", long_prompt}, "--prompt: "},
+                       {{"--chat", long_prompt}, "--chat: "},
+                       {{"--prompt-ids", "1,,2"}, "--prompt-ids 1,,2"},
+                       {{"--prompt-ids", "1,1024"}, "--prompt-ids: token 1024"}});
+}
+
+TEST_F(BrokenWeights, RunRendersTheChatBeforeThem) {
+  std::filesystem::remove(folder_ / "model/chat_template.jinja");
+  write_text(folder_ / "model/chat_template.jinja", "{{ raise_exception('roles must alternate') }}");
+  expect_each_refused({"run", "--model", model()}, {{{"--chat", "x"}, "roles must alternate"}});
+}
+
+TEST_F(BrokenWeights, AbFindsABadArgumentBeforeThem) {
+  folder_.write("file", "");
+  std::filesystem::create_directory(folder_ / "unfinished");
+  folder_.write("unfinished/items.jsonl", "{}\n");
+  const std::string dataset = folder_.write("long.jsonl", R"({"question": ")" + std::string(20'000, 'x') +
+                                                              R"(", "answer": "#### 1"})"
+                                                              "\n");
+  const std::string problems = repository() / "models/wordmath_test.jsonl";
+  const auto to = [&](const char* name) { return (folder_ / name).string(); };
+  expect_each_refused(
+      {"ab", "--model", model(), "--log-level", "error"},
+      {{{"--dataset", problems, "--out", to("out")}, "model.safetensors"},
+       {{"--dataset", problems, "--out", to("out"), "--a", "quantum=1"}, "quantum"},
+       {{"--dataset", problems, "--out", to("out"), "--b", "endpoint=http://h/v1"}, "no model"},
+       {{"--dataset", problems, "--out", to("out"), "--a", "endpoint=nowhere", "--a", "model=m"}, "endpoint=nowhere"},
+       {{"--dataset", problems, "--out", to("out"), "--a", "max_model_len=2000"}, "max_model_len"},
+       {{"--dataset", problems, "--out", to("out"), "--max-tokens", "0"}, "--max-tokens 0"},
+       {{"--dataset", problems, "--out", to("out"), "--top-p", "2"}, "--top-p 2"},
+       {{"--dataset", problems, "--out", to("out"), "--margin", "101"}, "--margin 101"},
+       {{"--dataset", problems, "--out", to("out"), "--seeds", "1,"}, "--seeds 1,: a number is missing"},
+       {{"--dataset", problems, "--out", to("out"), "--seeds", "4,4"}, "--seeds 4,4: 4 is there twice"},
+       {{"--dataset", problems, "--out", to("out"), "--seeds", ""}, "--seeds: is empty"},
+       {{"--dataset", problems, "--out", to("out"), "--start", "512"}, "--start 512"},
+       {{"--dataset", problems, "--out", to("file")}, to("file")},
+       {{"--dataset", problems, "--out", to("unfinished")}, "unfinished run"},
+       {{"--dataset", dataset, "--out", to("out")}, "item 0: "}});
 }
 
 TEST(CommandLine, WhatTheMachineLacksExitsWithStatus3) {
@@ -136,6 +246,19 @@ TEST(CommandLine, HelpAndVersionExitWithStatus0OnStdout) {
   }
   EXPECT_THAT(run_qpn8({"run", "--help"}).out, HasSubstr("--prompt-ids"));
   EXPECT_THAT(run_qpn8({"run", "--help"}).out, HasSubstr("prefill_chunk"));
+  EXPECT_THAT(run_qpn8({"run", "--help"}).out, HasSubstr("generation_config.json"));
+}
+
+TEST(CommandLine, AStdinThatCannotBeReadIsAnErrorAndNotAnEnd) {
+  const std::string tokenizer = small_tokenizer("llama");
+  for (const Arguments& arguments : {Arguments{"tokenize", "--tokenizer", tokenizer}, Arguments{"score", "-"},
+                                     Arguments{"run", "--model", bundled_model(), "--log-level", "error"}}) {
+    Command command = qpn8_command(arguments);
+    command.input_path = "/";
+    expect_refused(run_command(command), 2, "stdin: Is a directory");
+  }
+  expect_refused(run_qpn8({"score", "/"}), 2, "/: Is a directory");
+  expect_refused(run_qpn8({"score", "/nowhere"}), 2, "/nowhere: No such file");
 }
 
 TEST(CommandLine, AStdoutThatCannotBeWrittenIsAnErrorAndNotACrash) {

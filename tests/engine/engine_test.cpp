@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/isa.hpp"
 #include "support/expect_error.hpp"
+#include "support/model_copy.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -15,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::vector<TokenId> kPrompt = {5, 17, 300, 2, 44, 8};
 
@@ -82,6 +85,51 @@ TEST(Engine, LogitsCheckTheirArguments) {
       Error::bad_argument, [&] { engine.logits(std::vector<TokenId>{512}, 1); }, HasSubstr("512"));
 }
 
+TEST(Engine, AnOverflowInAWeightStopsTheOutputNamingTheLayer) {
+  const test::TemporaryFolder folder;
+  test::copy_model_with(tiny_model(), folder / "model", "model.layers.1.post_attention_layernorm.weight", 1e25F);
+  EngineOptions options = one_thread();
+  for (const std::int64_t chunk : {512, 4}) {
+    options.prefill_chunk = chunk;
+    Engine engine(folder / "model", options);
+    test::expect_error(
+        Error::check_failed, [&] { engine.generate({.prompt = kPrompt}); },
+        AllOf(StartsWith("model.layers.1: output"), HasSubstr("not finite")));
+  }
+}
+
+TEST(FrontEnd, ReadsNoWeights) {
+  const test::TemporaryFolder folder;
+  test::link_model_with_broken_weights(tiny_model(), folder / "model");
+  FrontEnd front_end(folder / "model", one_thread());
+  EXPECT_EQ(front_end.context_length(), 512);
+  EXPECT_EQ(front_end.limits().vocabulary, 512);
+  EXPECT_FALSE(front_end.has_tokenizer());
+  test::expect_error(
+      Error::bad_file, [&] { const Engine engine(std::move(front_end)); }, HasSubstr("model.safetensors"));
+}
+
+TEST(FrontEnd, FindsWhatTheOptionsGetWrong) {
+  const test::TemporaryFolder folder;
+  test::link_model_with_broken_weights(tiny_model(), folder / "model");
+  const auto refuse = [&](const EngineOptions& options, Error::Kind kind, const char* message) {
+    test::expect_error(
+        kind, [&] { const FrontEnd front_end(folder / "model", options); }, HasSubstr(message));
+  };
+  EngineOptions options;
+  options.max_model_len = 513;
+  refuse(options, Error::bad_argument, "max_model_len: 513");
+  options = {};
+  options.tp = 3;
+  refuse(options, Error::bad_argument, "--tp 3");
+  options = {};
+  options.contracts = {"/nowhere.json"};
+  refuse(options, Error::bad_file, "/nowhere.json");
+  options = {};
+  options.device = "cuda";
+  refuse(options, Error::missing_capability, "without CUDA");
+}
+
 TEST(Engine, ADeviceThatIsNotThereIsAMissingCapability) {
   EngineOptions options = one_thread();
   options.device = "cuda";
@@ -133,7 +181,7 @@ TEST(Engine, AContextOfTheUsersChoiceBoundsPromptAndOutput) {
   const std::vector<TokenId> ten(10, 3);
   test::expect_error(
       Error::bad_argument, [&] { engine.generate({.prompt = ten}); },
-      HasSubstr("prompt has 10 tokens; the context is 9"));
+      HasSubstr("prompt: 10 tokens in a context of 9; expected at most 8"));
 }
 
 }  // namespace

@@ -201,13 +201,13 @@ TEST_F(Generation, EachBadRequestSaysWhatIsWrong) {
   const std::vector<TokenId> long_prompt(33, 2);
   const std::vector<Case> cases = {
       {{.prompt = {}}, "prompt: is empty"},
-      {{.prompt = long_prompt}, "prompt has 33 tokens; the context is 32"},
-      {{.prompt = full}, "prompt has 32 tokens, as many as the context"},
-      {{.prompt = {2, 16}}, "token 16 is outside the model's vocabulary of 16"},
+      {{.prompt = long_prompt}, "prompt: 33 tokens in a context of 32; expected at most 31"},
+      {{.prompt = full}, "prompt: 32 tokens in a context of 32; expected at most 31"},
+      {{.prompt = {2, 16}}, "prompt: token 16 is outside the model's vocabulary; expected 0 to 15"},
       {{.prompt = {-1}}, "token -1 is outside"},
-      {{.prompt = {2}, .max_tokens = 0}, "max_tokens: must be at least 1"},
-      {{.prompt = {2}, .sampling = {.top_p = 2}}, "top_p"},
-      {{.prompt = {2}, .stop = {""}}, "must not be empty"},
+      {{.prompt = {2}, .max_tokens = 0}, "max_tokens 0: expected at least 1"},
+      {{.prompt = {2}, .sampling = {.top_p = 2}}, "top_p 2: expected above 0 and at most 1"},
+      {{.prompt = {2}, .stop = {""}}, "stop: is empty; expected a text"},
   };
   for (const Case& c : cases) {
     test::expect_error(

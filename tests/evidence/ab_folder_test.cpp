@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
+#include <filesystem>
+
 #include "evidence/ab_runner.hpp"
 #include "evidence/fake_arm.hpp"
 #include "qpn8/error.hpp"
@@ -22,11 +25,19 @@ const Json kRun = {{"model", "m"}, {"seeds", {1, 2}}, {"a", {{"qpn8", "off"}}}};
 /// A folder with one item run in it, unfinished.
 struct Unfinished {
   Unfinished() {
-    const AbFolder ab(path(), kRun, Start::anew);
-    ItemLog(ab.items_file(), false).append(ItemRecords{});
+    const AbFolder ab(path(), Start::anew);
+    ItemLog log(ab.items_file(), false);
+    ab.begin(kRun, log);
+    log.append(ItemRecords{});
   }
   std::filesystem::path path() const { return folder / "out/ab"; }
 
+  /// Makes it a finished one.
+  void finish() const {
+    for (const char* name : kResults) test::write_text(path() / name, "{}");
+  }
+
+  static constexpr std::array kResults = {"result.json", "report.md", "report.html"};
   test::TemporaryFolder folder;
 };
 
@@ -39,42 +50,86 @@ TEST(AbFolder, ThatCannotBeMadeIsNamed) {
   const test::TemporaryFolder folder;
   test::write_text(folder / "file", "");
   expect_error(
-      Error::bad_file, [&] { AbFolder(folder / "file/out", kRun, Start::anew); }, "file/out");
+      Error::bad_file, [&] { AbFolder(folder / "file/out", Start::anew); }, "file/out");
+}
+
+TEST(AbFolder, FilesThatAreNoneAreNamed) {
+  for (const char* name : {"items.jsonl", "result.json"}) {
+    const test::TemporaryFolder folder;
+    std::filesystem::create_directory(folder / name);
+    expect_error(
+        Error::bad_file, [&] { AbFolder(folder.path(), Start::anew); }, name, "not a regular file");
+  }
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "report.md/in the way");
+  const AbFolder ab(folder.path(), Start::anew);
+  ItemLog log(ab.items_file(), false);
+  expect_error(
+      Error::bad_file, [&] { ab.begin(kRun, log); }, "report.md: cannot be removed");
+}
+
+TEST(AbFolder, IsHeldByOneRunAtATime) {
+  const test::TemporaryFolder folder;
+  const AbFolder first(folder.path(), Start::anew);
+  for (const Start start : {Start::anew, Start::overwrite, Start::resume}) {
+    expect_error(
+        Error::bad_argument, [&] { AbFolder(folder.path(), start); }, folder.path().string(), "another run");
+  }
 }
 
 TEST(AbFolder, KeepsAnUnfinishedRunUnlessToldToDropIt) {
   const Unfinished unfinished;
   expect_error(
-      Error::bad_argument, [&] { AbFolder(unfinished.path(), kRun, Start::anew); }, "items.jsonl", "--resume",
-      "--overwrite");
-  EXPECT_FALSE(AbFolder(unfinished.path(), kRun, Start::overwrite).resumes());
+      Error::bad_argument, [&] { AbFolder(unfinished.path(), Start::anew); }, "items.jsonl", "--resume", "--overwrite");
+  EXPECT_FALSE(AbFolder(unfinished.path(), Start::overwrite).resumes());
 }
 
 TEST(AbFolder, ResumesARunThatIsDescribedAlike) {
   const Unfinished unfinished;
-  EXPECT_TRUE(AbFolder(unfinished.path(), kRun, Start::resume).resumes());
-  EXPECT_FALSE(AbFolder(unfinished.folder / "new", kRun, Start::resume).resumes()) << "nothing to go on with";
+  const AbFolder ab(unfinished.path(), Start::resume);
+  EXPECT_TRUE(ab.resumes());
+  ab.require_same(kRun);
+  EXPECT_FALSE(AbFolder(unfinished.folder / "new", Start::resume).resumes()) << "nothing to go on with";
+}
+
+TEST(AbFolder, ThePlanIsComparedWhereItIsKnown) {
+  const test::TemporaryFolder folder;
+  Json planned = kRun;
+  planned["plan"] = {{"summary", {{"qpn8", 24}}}};
+  {
+    const AbFolder ab(folder.path(), Start::anew);
+    ItemLog log(ab.items_file(), false);
+    ab.begin(planned, log);
+    log.append(ItemRecords{});
+  }
+  const AbFolder ab(folder.path(), Start::resume);
+  ab.require_same(kRun);
+  ab.require_same(planned);
+  planned["plan"]["summary"]["qpn8"] = 23;
+  expect_error(
+      Error::bad_argument, [&] { ab.require_same(planned); }, "--resume", "/plan/summary/qpn8", "24", "23");
 }
 
 TEST(AbFolder, RefusesToResumeARunThatWasAnother) {
   const Unfinished unfinished;
+  const AbFolder ab(unfinished.path(), Start::resume);
   Json other = kRun;
   other["a"]["qpn8"] = "auto";
   expect_error(
-      Error::bad_argument, [&] { AbFolder(unfinished.path(), other, Start::resume); }, "--resume", "/a/qpn8", "\"off\"",
-      "\"auto\"");
+      Error::bad_argument, [&] { ab.require_same(other); }, "--resume", "/a/qpn8", "\"off\"", "\"auto\"");
   other = kRun;
   other["margin_points"] = 5;
   expect_error(
-      Error::bad_argument, [&] { AbFolder(unfinished.path(), other, Start::resume); }, "/margin_points", "absent");
+      Error::bad_argument, [&] { ab.require_same(other); }, "/margin_points", "absent");
 }
 
 TEST(AbFolder, NamesARunFileThatCannotBeRead) {
   const Unfinished unfinished;
+  const AbFolder ab(unfinished.path(), Start::resume);
   const auto file = unfinished.path() / "run.json";
   const auto expect_refusal = [&](const std::string& message) {
     expect_error(
-        Error::bad_file, [&] { AbFolder(unfinished.path(), kRun, Start::resume); }, message);
+        Error::bad_file, [&] { ab.require_same(kRun); }, message);
   };
   test::write_text(file, "{");
   expect_refusal("run.json:1:1: not valid JSON");
@@ -89,12 +144,26 @@ TEST(AbFolder, NamesARunFileThatCannotBeRead) {
   expect_refusal("run.json: is not a regular file");
 }
 
-TEST(AbFolder, ReplacesAFinishedRunAndItsReports) {
-  const Unfinished unfinished;
-  for (const char* name : {"result.json", "report.md", "report.html"}) test::write_text(unfinished.path() / name, "{}");
-  EXPECT_FALSE(AbFolder(unfinished.path(), kRun, Start::anew).resumes());
-  for (const char* name : {"result.json", "report.md", "report.html"}) {
-    EXPECT_FALSE(std::filesystem::exists(unfinished.path() / name)) << name << " would not belong to the items";
+TEST(AbFolder, KeepsAFinishedRunUntilTheNextHasSomethingToShow) {
+  const Unfinished finished;
+  finished.finish();
+  const std::string items = test::read_text(finished.path() / "items.jsonl");
+  Json other = kRun;
+  other["seeds"] = {3};
+  for (const Start start : {Start::anew, Start::overwrite}) {
+    const AbFolder ab(finished.path(), start);
+    const ItemLog log(ab.items_file(), ab.resumes());
+    EXPECT_EQ(test::read_text(finished.path() / "items.jsonl"), items);
+    EXPECT_EQ(Json::parse(test::read_text(finished.path() / "run.json")), kRun);
+    for (const char* name : Unfinished::kResults) EXPECT_EQ(test::read_text(finished.path() / name), "{}") << name;
+  }
+  const AbFolder ab(finished.path(), Start::anew);
+  ItemLog log(ab.items_file(), ab.resumes());
+  ab.begin(other, log);
+  EXPECT_EQ(test::read_text(finished.path() / "items.jsonl"), "");
+  EXPECT_EQ(Json::parse(test::read_text(finished.path() / "run.json")), other);
+  for (const char* name : Unfinished::kResults) {
+    EXPECT_FALSE(std::filesystem::exists(finished.path() / name)) << name << " would not belong to the items";
   }
 }
 
@@ -110,11 +179,14 @@ std::string result_after(int stop_at) {
   auto b = arm("a 1");
   const AbRun run{test::numbered_items(6), {0, 9}};
   for (const bool stops : {true, false}) {
-    const AbFolder ab(folder.path(), kRun, Start::resume);
+    const AbFolder ab(folder.path(), Start::resume);
+    ab.require_same(kRun);
     ItemLog log(ab.items_file(), ab.resumes());
     int asked = 0;
-    const AbEnd end =
-        run_ab(run, a, b, log, {.interrupted = [&] { return stops && asked++ >= stop_at; }, .progress = nullptr});
+    const AbEnd end = run_ab(run, a, b, log,
+                             {.interrupted = [&] { return stops && asked++ >= stop_at; },
+                              .first_item_done = [&] { ab.begin(kRun, log); },
+                              .progress = nullptr});
     if (end == AbEnd::interrupted) continue;
     AbResult result;
     result.run = kRun;

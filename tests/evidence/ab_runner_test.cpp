@@ -154,7 +154,9 @@ TEST(AbRunner, TalliesAsItGoes) {
   Bench bench(right_answer, wrong_answer);
   std::vector<AbTally> tallies;
   bench.run({numbered_items(3), {0}}, false,
-            {.interrupted = nullptr, .progress = [&](const AbTally& tally) { tallies.push_back(tally); }});
+            {.interrupted = nullptr, .first_item_done = nullptr, .progress = [&](const AbTally& tally) {
+               tallies.push_back(tally);
+             }});
   ASSERT_EQ(tallies.size(), 4U) << "one before the first item, one after each";
   EXPECT_EQ(tallies[0].done, 0U);
   EXPECT_EQ(tallies[3].done, 3U);
@@ -165,7 +167,9 @@ TEST(AbRunner, TalliesAsItGoes) {
 
 /// Interrupts before output number `at`, the warm-up not counted.
 AbHooks interrupt_before(int at) {
-  return {.interrupted = [at, asked = 0]() mutable { return asked++ >= at; }, .progress = nullptr};
+  return {.interrupted = [at, asked = 0]() mutable { return asked++ >= at; },
+          .first_item_done = nullptr,
+          .progress = nullptr};
 }
 
 TEST(AbRunner, AnInterruptedRunKeepsFinishedItemsAndResumesToTheSameFile) {
@@ -192,6 +196,34 @@ TEST(AbRunner, AKilledRunResumesToTheSameFileWhereverTheFileWasCut) {
     ASSERT_EQ(bench.run(run, true), AbEnd::finished);
     ASSERT_EQ(test::read_text(bench.file()), text) << "cut after " << cut << " bytes";
   }
+}
+
+TEST(AbRunner, SaysWhenTheFirstItemIsDoneBeforeItIsRecorded) {
+  Bench bench;
+  ItemLog log(bench.file(), false);
+  std::vector<std::size_t> logged;
+  const AbHooks hooks = {.interrupted = nullptr,
+                         .first_item_done =
+                             [&] {
+                               EXPECT_EQ(bench.calls.size(), 5U) << "warm-up and one item";
+                               logged.push_back(log.items().size());
+                             },
+                         .progress = nullptr};
+  run_ab({numbered_items(3), {0}}, bench.a, bench.b, log, hooks);
+  EXPECT_THAT(logged, ElementsAre(0U));
+  run_ab({numbered_items(3), {0}}, bench.a, bench.b, log, hooks);
+  EXPECT_EQ(logged.size(), 1U) << "nothing was left to run";
+}
+
+TEST(AbRunner, RefusesALogWithItemsOfAnotherRun) {
+  Bench bench;
+  bench.run({numbered_items(3), {0, 1}});
+  bench.calls.clear();
+  for (const AbRun& other : {AbRun{numbered_items(2), {0, 1}}, AbRun{numbered_items(3), {0}}}) {
+    expect_error(
+        Error::bad_file, [&] { bench.run(other, true); }, "items.jsonl: item ", "is not of this run", "--overwrite");
+  }
+  EXPECT_TRUE(bench.calls.empty());
 }
 
 TEST(AbRunner, AFinishedRunIsNotRunAgain) {

@@ -139,7 +139,8 @@ class FakeServer {
 
   /// What an arm with this server as its endpoint answers to one question.
   ArmOutput ask(int retries = 3) const {
-    EndpointArm arm({url(), "small", 5, retries}, {.max_tokens = 12, .temperature = 0.5}, std::chrono::milliseconds(1));
+    EndpointArm arm({url(), "small", 5, retries}, {.max_tokens = 12, .sampling = {.temperature = 0.5}},
+                    std::chrono::milliseconds(1));
     return arm.generate(std::vector<ChatMessage>{{"user", "How many?"}}, 42);
   }
   std::string url() const { return fmt::format("http://127.0.0.1:{}/v1/", port_); }

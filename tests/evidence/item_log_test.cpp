@@ -86,7 +86,11 @@ TEST(ItemLog, DropsATornLineAndAnItemThatLacksArms) {
   const std::string good = test::read_text(file);
   const std::string two_arms = to_json(records_of(1)[0]).dump() + "\n" + to_json(records_of(1)[1]).dump() + "\n";
   test::write_text(file, good + two_arms + "{\"index\": 1, \"id");
-  EXPECT_EQ(ItemLog(file, true).items().size(), 1U);
+  const std::string torn = test::read_text(file);
+  ItemLog log(file, true);
+  EXPECT_EQ(log.items().size(), 1U);
+  EXPECT_EQ(test::read_text(file), torn) << "looking at a log changes nothing";
+  log.open();
   EXPECT_EQ(test::read_text(file), good) << "the file itself is mended";
 }
 
@@ -110,8 +114,29 @@ TEST(ItemLog, StartsAnewUnlessItResumes) {
   TemporaryFolder folder;
   const auto file = folder / "items.jsonl";
   ItemLog(file, false).append(records_of(0));
-  EXPECT_TRUE(ItemLog(file, false).items().empty());
-  EXPECT_EQ(test::read_text(file), "");
+  const std::string old = test::read_text(file);
+  ItemLog log(file, false);
+  EXPECT_TRUE(log.items().empty());
+  EXPECT_EQ(test::read_text(file), old) << "until there is something to put in its place";
+  log.append(records_of(1));
+  EXPECT_EQ(ItemLog(file, true).items().size(), 1U);
+  EXPECT_EQ(ItemLog(file, true).items()[0][0].index, 1);
+}
+
+TEST(ItemLog, RefusesAnOutputThatIsThereTwice) {
+  TemporaryFolder folder;
+  const auto file = folder / "items.jsonl";
+  ItemLog(file, false).append(records_of(0));
+  test::write_text(file, test::read_text(file) + to_json(records_of(0)[1]).dump() + "\n");
+  expect_error(
+      Error::bad_file, [&] { ItemLog(file, true); }, "items.jsonl:4: arm b of item 0 under seed 0 is there twice");
+}
+
+TEST(ItemLog, NamesAFileThatIsNoFile) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "items.jsonl");
+  expect_error(
+      Error::bad_file, [&] { ItemLog(folder / "items.jsonl", true); }, "items.jsonl");
 }
 
 TEST(ItemLog, WritesTextThatIsNotUtf8WithReplacements) {

@@ -62,7 +62,7 @@ CommandResult run_command(const Command& command) {
   if (child < 0) throw std::runtime_error("fork");
   if (child == 0) {
     for (const auto& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
-    dup2(fileno(in.get()), STDIN_FILENO);
+    dup2(command.input_path.empty() ? fileno(in.get()) : open(command.input_path.c_str(), O_RDONLY), STDIN_FILENO);
     dup2(fileno(err.get()), STDERR_FILENO);
     redirect_output(command.output, fileno(out.get()));
     execv(arguments.front(), arguments.data());

@@ -11,6 +11,7 @@ enum class Stdout { captured, closed, unread };  ///< unread: a pipe whose reade
 struct Command {
   std::vector<std::string> arguments;                   ///< the program first
   std::string input = {};                               ///< its stdin
+  std::string input_path = {};                          ///< what its stdin is opened from instead, if given
   std::map<std::string, std::string> environment = {};  ///< beside this process's own
   Stdout output = Stdout::captured;
 };

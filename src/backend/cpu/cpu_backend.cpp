@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <string>
-#include <thread>
 
 #include "backend/cpu/experts.hpp"
 #include "backend/cpu/kv_cache.hpp"
@@ -31,7 +30,7 @@ int thread_count(int wanted) {
     throw Error(Error::bad_argument,
                 fmt::format("--threads {}: 1 or more are needed, or 0 for one a processor", wanted));
   }
-  return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return wanted > 0 ? wanted : processor_count();
 }
 
 MatrixView<float> floats(const Tensor& tensor) {

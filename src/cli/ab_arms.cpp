@@ -1,0 +1,81 @@
+#include "cli/ab_arms.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "engine/engine.hpp"
+#include "evidence/endpoint_arm.hpp"
+#include "evidence/engine_arm.hpp"
+#include "qpn8/error.hpp"
+
+namespace qpn8::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Tells what loads, and ends the loading of a candidate without a projection on QPN8.
+LoadObserver candidate_observer() {
+  LoadObserver observer = stderr_observer();
+  observer.planned = [told = observer.planned](const Plan& plan) {
+    told(plan);
+    require_qpn8(plan);
+  };
+  return observer;
+}
+
+}  // namespace
+
+ArmLoader::ArmLoader(const Flags& flags, const GenerationRequest& request)
+    : request_(request), a_(parse(flags, flags.args_a)), b_(parse(flags, flags.args_b)) {}
+
+ArmLoader::Spec ArmLoader::parse(const Flags& flags, const std::vector<std::string>& own_args) const {
+  const Json own = parse_engine_args(own_args);
+  if (EndpointOptions::is_endpoint(own)) {
+    return {.server = std::make_unique<EndpointArm>(EndpointOptions::parse(own), request_), .front_end = std::nullopt};
+  }
+  if (flags.model.empty()) {
+    throw Error(Error::bad_argument,
+                "--model: is missing; an arm without endpoint= is an engine, which needs a folder");
+  }
+  Json args = flags.common.engine_args();
+  args.update(own);  // an arm's own arguments win over those of both
+  EngineOptions options;
+  options.apply(args);
+  return {.server = nullptr, .front_end = FrontEnd(flags.model, options)};
+}
+
+Json ArmLoader::Spec::config() const { return server ? server->config() : front_end->options().to_json(); }
+
+void ArmLoader::require_items(const std::vector<DatasetItem>& items) const {
+  for (const Spec* spec : {&b_, &a_}) {
+    if (!spec->front_end) continue;
+    const ConversationEncoder encoder(*spec->front_end);
+    GenerationRequest request = request_;
+    for (const DatasetItem& item : items) {
+      const std::array<ChatMessage, 1> first = {ChatMessage{"user", item.turns.front()}};
+      request.prompt = encoder.encode(first);
+      require_valid(request, spec->front_end->limits(), {.prompt = fmt::format("item {}", item.index), .flags = true});
+    }
+  }
+}
+
+Arms ArmLoader::load() {
+  Arms arms = {.a = std::move(a_.server), .b = std::move(b_.server)};
+  const Json options_a = arms.a ? Json() : a_.config();
+  const Json options_b = arms.b ? Json() : b_.config();
+  std::shared_ptr<Engine> candidate;
+  if (!arms.b) {
+    candidate = std::make_shared<Engine>(std::move(*b_.front_end), candidate_observer());
+    arms.b = std::make_unique<EngineArm>(candidate, request_);
+  }
+  if (!arms.a) {
+    const bool shared = candidate && options_a == options_b;
+    auto engine = shared ? candidate : std::make_shared<Engine>(std::move(*a_.front_end), stderr_observer());
+    arms.a = std::make_unique<EngineArm>(std::move(engine), request_);
+  }
+  return arms;
+}
+
+}  // namespace qpn8::cli
