@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/cpu_backend.hpp"
+#include "backend/cuda_backend.hpp"
 #include "engine/route_planner.hpp"
 #include "kernels/cpu/isa.hpp"
 #include "model/architecture.hpp"
@@ -15,6 +16,11 @@ namespace qpn8 {
 namespace {
 
 std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
+  if (plan.hardware().kind == HardwareKind::cuda) {
+    CudaBackendOptions cuda = {.threads = options.threads};
+    if (plan.workspace_bytes() > 0) cuda.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
+    return make_cuda_backend(cuda);
+  }
   CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
   if (plan.workspace_bytes() > 0) cpu.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
   return make_cpu_backend(cpu);
@@ -72,7 +78,9 @@ void make_cache(LoadedModel& loaded, const EngineOptions& options) {
 
 }  // namespace
 
-void select_kernels(const Hardware& hardware) { cpu::use_isa(cpu::parse_isa(hardware.isa)); }
+void select_kernels(const Hardware& hardware) {
+  if (hardware.kind == HardwareKind::cpu) cpu::use_isa(cpu::parse_isa(hardware.isa));
+}
 
 std::int64_t context_length(const ModelConfig& config, std::int64_t max_model_len) {
   if (max_model_len == 0 && config.max_positions == 0) {
