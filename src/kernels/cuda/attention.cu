@@ -192,8 +192,7 @@ auto split_kernel(std::int64_t head_dim) {
 
 }  // namespace
 
-std::size_t attention_scratch_bytes(std::int64_t rows, std::int64_t heads, std::int64_t head_dim,
-                                    std::int64_t splits) {
+std::size_t attention_scratch_bytes(std::int64_t rows, std::int64_t heads, std::int64_t head_dim, std::int64_t splits) {
   return static_cast<std::size_t>(rows * heads * splits * (head_dim + 2)) * sizeof(float);
 }
 
@@ -206,7 +205,8 @@ void attention(const KvLayer& layer, MatrixView<const __half> q, const RowPlaces
   const std::int64_t chunks = (rule.heads / layer.kv_heads + kHeadsPerBlock - 1) / kHeadsPerBlock;
   const dim3 parts(static_cast<unsigned>(splits), static_cast<unsigned>(layer.kv_heads * chunks),
                    static_cast<unsigned>(q.rows));
-  const auto kernel = layer.dtype == DType::f16 ? split_kernel<__half>(layer.head_dim) : split_kernel<float>(layer.head_dim);
+  const auto kernel =
+      layer.dtype == DType::f16 ? split_kernel<__half>(layer.head_dim) : split_kernel<float>(layer.head_dim);
   launch("attention", kernel, parts, kThreads, 0, stream, call);
   const dim3 heads(static_cast<unsigned>(rule.heads), static_cast<unsigned>(q.rows));
   launch("merge attention", merge_splits, heads, kMergeThreads, 0, stream, call);

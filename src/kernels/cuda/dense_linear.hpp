@@ -17,8 +17,8 @@ struct DenseWeight {
 };
 
 /// y = x W^T + bias for 1 to kMaxPackedRows rows; operands as in qpn8_linear. Any k and n; k and x_stride that are
-/// multiples of 8 are read 16 bytes at a time. FP32 accumulation in a fixed order that does not depend on rows: row i of
-/// an m-row call equals the 1-row call bit for bit.
+/// multiples of 8 are read 16 bytes at a time. FP32 accumulation in a fixed order that does not depend on rows: row i
+/// of an m-row call equals the 1-row call bit for bit.
 void dense_linear(const DenseWeight& weight, const __half* x, std::int64_t x_stride, int rows, const float* bias,
                   const ProductOutput& y, const Stream& stream);
 

@@ -7,7 +7,8 @@ namespace {
 constexpr int kThreads = 256;
 
 __device__ float decode(unsigned code) {
-  return kDecodeFactor * __half2float(__ushort_as_half(static_cast<unsigned short>((code & 0x80U) << 8 | (code & 0x7fU) << 7)));
+  return kDecodeFactor *
+         __half2float(__ushort_as_half(static_cast<unsigned short>((code & 0x80U) << 8 | (code & 0x7fU) << 7)));
 }
 
 // A thread decodes the 16 codes of one lane of one step of a tile; blockIdx.y is the tile.
@@ -53,7 +54,8 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void dequantise(const PackedLayout& weight, std::int64_t first, MatrixView<__half> out, const Stream& stream) {
-  const dim3 grid(blocks_for(weight.steps() * kWarpSize, kThreads), static_cast<unsigned>(out.rows / kFragmentChannels));
+  const dim3 grid(blocks_for(weight.steps() * kWarpSize, kThreads),
+                  static_cast<unsigned>(out.rows / kFragmentChannels));
   launch("dequantise", decode_tiles, grid, kThreads, 0, stream, weight, first / kFragmentChannels, out);
 }
 

@@ -9,8 +9,8 @@ namespace {
 constexpr int kThreads = 256;
 
 template <bool kEights>
-__global__ void __launch_bounds__(kProductThreads)
-    multiply(ExpertTable table, MatrixView<const __half> x, long shared, const std::int32_t* ids, MatrixView<__half> y) {
+__global__ void __launch_bounds__(kProductThreads) multiply(ExpertTable table, MatrixView<const __half> x, long shared,
+                                                            const std::int32_t* ids, MatrixView<__half> y) {
   wait_for_earlier_kernels();
   const long route = blockIdx.y;
   const long tile = blockIdx.x;
@@ -27,8 +27,9 @@ __global__ void __launch_bounds__(kProductThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads) combine(MatrixView<const __half> outputs, MatrixView<const std::int32_t> ids,
-                                                    const float* weights, MatrixView<__half> out) {
+__global__ void __launch_bounds__(kThreads)
+    combine(MatrixView<const __half> outputs, MatrixView<const std::int32_t> ids, const float* weights,
+            MatrixView<__half> out) {
   wait_for_earlier_kernels();
   const long i = static_cast<long>(blockIdx.x) * kThreads + threadIdx.x;
   const long token = blockIdx.y;

@@ -25,8 +25,8 @@ struct ExpertTable {
 };
 
 /// y[r] = W_e x[r / shared], e = ids[r], for every route r: a route is a pair of a token and one of its experts, and
-/// `shared` routes in a row read the same row of x. Needs no look at the ids by the host; a weight is read once a route,
-/// which suits few tokens. A row's bits do not depend on the others.
+/// `shared` routes in a row read the same row of x. Needs no look at the ids by the host; a weight is read once a
+/// route, which suits few tokens. A row's bits do not depend on the others.
 void expert_products(const ExpertTable& table, MatrixView<const __half> x, std::int64_t shared, const std::int32_t* ids,
                      MatrixView<__half> y, const Stream& stream);
 

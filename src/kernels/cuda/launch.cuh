@@ -23,8 +23,8 @@ __device__ inline void allow_next_kernel() {
 #endif
 }
 
-/// Called by every kernel that launch() starts, before it touches anything but weights: returns when all earlier kernels
-/// have ended and their results can be read. Since each kernel waits here, the one before has waited too.
+/// Called by every kernel that launch() starts, before it touches anything but weights: returns when all earlier
+/// kernels have ended and their results can be read. Since each kernel waits here, the one before has waited too.
 __device__ inline void wait_for_earlier_kernels() {
   allow_next_kernel();
 #if __CUDA_ARCH__ >= 900
@@ -90,6 +90,8 @@ __device__ inline float load_float(const __half* at) { return __half2float(*at);
 __device__ inline void store_float(float* at, float value) { *at = value; }
 __device__ inline void store_float(__half* at, float value) { *at = __float2half_rn(value); }
 
-inline unsigned blocks_for(std::int64_t work, std::int64_t each) { return static_cast<unsigned>((work + each - 1) / each); }
+inline unsigned blocks_for(std::int64_t work, std::int64_t each) {
+  return static_cast<unsigned>((work + each - 1) / each);
+}
 
 }  // namespace qpn8::cuda

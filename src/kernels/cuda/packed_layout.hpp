@@ -14,9 +14,9 @@ inline constexpr std::int64_t kFragmentStep = 32;      ///< k a tile advances by
 
 /// A packed E4M3 weight in device memory, in the order in which the tensor cores take it. Owns nothing.
 ///
-/// Layout: codes [n / 16 tiles][ceil(k / 32) steps][32 lanes][16 bytes]. Byte i of lane 4 g + q of a step holds the code
-/// of channel 16 tile + g + 8 ((i / 4) & 1) at k = 32 step + 8 q + 4 (i / 8) + i % 4: one 16-byte load a lane is the
-/// weight operand (A, 16 channels) of two mma.m16n8k16. Codes of k beyond the weight's are zero.
+/// Layout: codes [n / 16 tiles][ceil(k / 32) steps][32 lanes][16 bytes]. Byte i of lane 4 g + q of a step holds the
+/// code of channel 16 tile + g + 8 ((i / 4) & 1) at k = 32 step + 8 q + 4 (i / 8) + i % 4: one 16-byte load a lane is
+/// the weight operand (A, 16 channels) of two mma.m16n8k16. Codes of k beyond the weight's are zero.
 struct PackedLayout {
   std::int64_t n = 0;  ///< channels stored, padding included; a multiple of 16
   std::int64_t k = 0;  ///< inputs; a multiple of 16

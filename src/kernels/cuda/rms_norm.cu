@@ -27,9 +27,8 @@ __device__ const Piece<kWidth>* piece_at(const __half* row, long i) {
 
 // A block a row. The first piece of each thread stays in registers: rows of up to 4,096 are read once.
 template <int kWidth, bool kAdd>
-__global__ void __launch_bounds__(kThreads)
-    normalise(MatrixView<__half> x, MatrixView<const __half> delta, const float* weight, float eps,
-              MatrixView<__half> out) {
+__global__ void __launch_bounds__(kThreads) normalise(MatrixView<__half> x, MatrixView<const __half> delta,
+                                                      const float* weight, float eps, MatrixView<__half> out) {
   wait_for_earlier_kernels();
   const long row = blockIdx.x;
   __half* in = x.data + row * x.stride;
