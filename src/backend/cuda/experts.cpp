@@ -1,6 +1,8 @@
 #include "backend/cuda/experts.hpp"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "base/check.hpp"
 #include "kernels/cuda/experts.hpp"
@@ -16,30 +18,35 @@ void add_weights(const std::vector<std::unique_ptr<Linear>>& experts, std::vecto
   for (const auto& expert : experts) weights.push_back(static_cast<const CudaLinear&>(*expert).as_expert());
 }
 
-}  // namespace
+/// The two products of every expert.
+struct Tables {
+  ExpertTable gate_up;
+  ExpertTable down;
+};
 
-const ExpertRunner::Tables& ExpertRunner::tables_of(const ExpertWeights& experts) {
-  const auto found = tables_.find(&experts);
-  if (found != tables_.end()) return found->second;
-  std::vector<ExpertWeight> weights;
-  add_weights(experts.gate_up, weights);
-  add_weights(experts.down, weights);
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(weights));
-  Tables tables;
-  tables.memory = DeviceBuffer(bytes.size(), "a table of experts");
-  tables.memory.fill(bytes);
-  const auto* first = tables.memory.as<ExpertWeight>();
-  tables.gate_up = {first, experts.gate_up.front()->n(), experts.gate_up.front()->k()};
-  tables.down = {first + experts.gate_up.size(), experts.down.front()->n(), experts.down.front()->k()};
-  return tables_.emplace(&experts, std::move(tables)).first->second;
+Tables tables_of(const ExpertWeights& experts) {
+  DeviceBuffer& memory = static_cast<const CudaLinear&>(*experts.gate_up.front()).expert_table();
+  if (memory.size() == 0) {
+    std::vector<ExpertWeight> weights;
+    add_weights(experts.gate_up, weights);
+    add_weights(experts.down, weights);
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(weights));
+    memory = DeviceBuffer(bytes.size(), "a table of experts");
+    memory.fill(bytes);
+  }
+  const auto* first = memory.as<ExpertWeight>();
+  return {.gate_up = {first, experts.gate_up.front()->n(), experts.gate_up.front()->k()},
+          .down = {first + experts.gate_up.size(), experts.down.front()->n(), experts.down.front()->k()}};
 }
+
+}  // namespace
 
 bool ExpertRunner::run(const Call& call, const ProductContext& context) {
   check(call.ids.rows == call.x.rows && call.weights.cols == call.ids.cols && call.out.rows == call.x.rows &&
             call.ids.stride == call.ids.cols && call.weights.stride == call.weights.cols,
         "routes for every row, without gaps");
   if (call.x.rows == 0) return false;
-  const Tables& tables = tables_of(call.experts);
+  const Tables tables = tables_of(call.experts);
   const std::int64_t routes = std::min(call.x.rows, kTokens) * call.ids.cols;
   const std::int64_t width = tables.down.k;
   const std::int64_t halves = routes * (tables.gate_up.n + width + tables.down.n);

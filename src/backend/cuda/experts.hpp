@@ -1,8 +1,5 @@
 #pragma once
 
-#include <map>
-#include <vector>
-
 #include "backend/backend.hpp"
 #include "backend/cuda/linear.hpp"
 #include "backend/cuda/memory.hpp"
@@ -26,14 +23,6 @@ class ExpertRunner {
   bool run(const Call& call, const ProductContext& context);
 
  private:
-  struct Tables {
-    DeviceBuffer memory;
-    ExpertTable gate_up;
-    ExpertTable down;
-  };
-  const Tables& tables_of(const ExpertWeights& experts);
-
-  std::map<const ExpertWeights*, Tables> tables_;
   DeviceBuffer scratch_;
 };
 

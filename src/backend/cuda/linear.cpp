@@ -40,7 +40,8 @@ void CudaLinear::apply(MatrixView<const __half> x, const ProductOutput& y, const
   }
 }
 
-void DenseLinear::multiply_few(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const {
+void DenseLinear::multiply_few(MatrixView<const __half> x, const ProductOutput& y,
+                               const ProductContext& context) const {
   dense_linear(weight_, x.data, x.stride, static_cast<int>(x.rows), bias(), y, context.stream);
 }
 

@@ -34,15 +34,21 @@ class CudaLinear : public Linear {
   /// The weight for expert_products(); those have no bias.
   virtual ExpertWeight as_expert() const = 0;
 
+  /// Kept with the first of a layer's experts, so that it lives as long as they do: the weights of all of them. Empty
+  /// until ExpertRunner fills it.
+  DeviceBuffer& expert_table() const { return expert_table_; }
+
  protected:
   const float* bias() const { return bias_.as<float>(); }
 
  private:
-  virtual void multiply_few(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const = 0;
+  virtual void multiply_few(MatrixView<const __half> x, const ProductOutput& y,
+                            const ProductContext& context) const = 0;
   virtual void multiply_many(MatrixView<const __half> x, const ProductOutput& y,
                              const ProductContext& context) const = 0;
 
   DeviceBuffer bias_;
+  mutable DeviceBuffer expert_table_;
 };
 
 class DenseLinear : public CudaLinear {

@@ -62,10 +62,11 @@ std::unique_ptr<CudaLinear> load_packed(const LinearSource& source, ThreadTeam& 
   const std::unique_ptr<cpu::PackedLinear> host = cpu::load_packed(source, team);
   const PackedWeight& weight = host->weight();
   const std::string& name = source.plan->name;
-  if (weight.scale_kind == ScaleKind::block && (weight.block_n % kFragmentChannels != 0 || weight.block_k % kFragmentStep != 0)) {
+  if (weight.scale_kind == ScaleKind::block &&
+      (weight.block_n % kFragmentChannels != 0 || weight.block_k % kFragmentStep != 0)) {
     throw Error(Error::unsupported_shape,
-                fmt::format("{}: its scales' blocks are {} x {}; a GPU needs multiples of {} x {} (or --qpn8 off)", name,
-                            weight.block_n, weight.block_k, kFragmentChannels, kFragmentStep));
+                fmt::format("{}: its scales' blocks are {} x {}; a GPU needs multiples of {} x {} (or --qpn8 off)",
+                            name, weight.block_n, weight.block_k, kFragmentChannels, kFragmentStep));
   }
   Buffer laid_out(packed_code_bytes(weight.n, weight.k));
   lay_out_codes(weight, {reinterpret_cast<std::uint8_t*>(laid_out.data()), laid_out.size()}, team);
