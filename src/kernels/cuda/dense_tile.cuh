@@ -10,21 +10,21 @@ inline constexpr int kDenseUnroll = 4;  // steps whose loads are in flight toget
 
 /// Eight FP16 numbers of a row of `size`, from k on; zeros beyond its end.
 template <bool kEights>
-__device__ Eight load_eight(const __half* row, int k, int size) {
-  Eight eight;
-  if (kEights) {
-    if (k < size) eight.bits = *reinterpret_cast<const uint4*>(row + k);
-    return eight;
+__device__ uint4 load_eight(const __half* row, int k, int size) {
+  if constexpr (kEights) {
+    return k < size ? *reinterpret_cast<const uint4*>(row + k) : uint4{};
+  } else {
+    unsigned words[4] = {};
+    for (int i = 0; i < 8 && k + i < size; ++i) words[i / 2] |= __half_as_ushort(row[k + i]) << i % 2 * 16;
+    return {words[0], words[1], words[2], words[3]};
   }
-  for (int i = 0; i < 8; ++i) eight.values[i] = k + i < size ? row[k + i] : __half(0.0F);
-  return eight;
 }
 
 /// The weights of a lane for a few steps: channels group and group + 8 of the tile.
 template <bool kEights>
 struct DenseSteps {
-  Eight low[kDenseUnroll];
-  Eight high[kDenseUnroll];
+  uint4 low[kDenseUnroll];
+  uint4 high[kDenseUnroll];
 
   __device__ DenseSteps(const DenseWeight& weight, long channel, int first_k) {
     const int k = static_cast<int>(weight.k);
@@ -55,9 +55,9 @@ __device__ TileSum dense_tile(const DenseWeight& weight, long first_channel, con
   for (int done = warp * kDenseUnroll * kDenseStep; done < weight.k; done += kStride, k += kStride) {
     const DenseSteps<kEights> next(weight, channel, k + kStride);
     for (int i = 0; i < kDenseUnroll; ++i) {
-      const uint4 a = now.low[i].bits;
-      const uint4 b = now.high[i].bits;
-      const uint4 v = load_eight<kEights>(x + group * x_stride, k + i * kDenseStep, size).bits;
+      const uint4 a = now.low[i];
+      const uint4 b = now.high[i];
+      const uint4 v = load_eight<kEights>(x + group * x_stride, k + i * kDenseStep, size);
       sum.multiply_accumulate(a.x, b.x, a.y, b.y, v.x, v.y);
       sum.multiply_accumulate(a.z, b.z, a.w, b.w, v.z, v.w);
     }

@@ -6,9 +6,16 @@ namespace {
 
 constexpr int kThreads = 256;
 
-__device__ float decode(unsigned code) {
-  return kDecodeFactor *
-         __half2float(__ushort_as_half(static_cast<unsigned short>((code & 0x80U) << 8 | (code & 0x7fU) << 7)));
+/// One code of a word of four, times a scale, as FP16 bits.
+__device__ unsigned decode(unsigned word, int i, float scale) {
+  const unsigned code = word >> i * 8 & 0xffU;
+  const auto bits = static_cast<unsigned short>((code & 0x80U) << 8 | (code & 0x7fU) << 7);
+  return __half_as_ushort(__float2half_rn(kDecodeFactor * __half2float(__ushort_as_half(bits)) * scale));
+}
+
+/// Four codes as two words of FP16 pairs.
+__device__ uint2 decode_four(unsigned word, float scale) {
+  return {decode(word, 0, scale) | decode(word, 1, scale) << 16, decode(word, 2, scale) | decode(word, 3, scale) << 16};
 }
 
 // A thread decodes the 16 codes of one lane of one step of a tile; blockIdx.y is the tile.
@@ -22,17 +29,16 @@ __global__ void __launch_bounds__(kThreads) decode_tiles(PackedLayout weight, lo
   if (first_k >= weight.k) return;
   const long tile = first_tile + blockIdx.y;
   const uint4 codes = reinterpret_cast<const uint4*>(weight.codes)[tile * steps * kWarpSize + index];
-  const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
   const bool blocks = weight.scale_kind == ScaleKind::block;
   const float scale = blocks ? scales_of_tile(weight, tile)[first_k / weight.block_k] : 1.0F;
-  for (int half = 0; half < 2; ++half) {
-    Eight eight;
-    for (int i = 0; i < 8; ++i) {
-      eight.values[i] = __float2half_rn(decode(words[i / 4 * 2 + half] >> i % 4 * 8 & 0xffU) * scale);
-    }
-    const long row = static_cast<long>(blockIdx.y) * kFragmentChannels + lane / 4 + half * 8;
-    *reinterpret_cast<uint4*>(out.data + row * out.stride + first_k) = eight.bits;
-  }
+  const auto store = [&](int channel, unsigned first, unsigned second) {
+    const uint2 low = decode_four(first, scale);
+    const uint2 high = decode_four(second, scale);
+    const long row = static_cast<long>(blockIdx.y) * kFragmentChannels + channel;
+    *reinterpret_cast<uint4*>(out.data + row * out.stride + first_k) = {low.x, low.y, high.x, high.y};
+  };
+  store(lane / 4, codes.x, codes.z);
+  store(lane / 4 + 8, codes.y, codes.w);
 }
 
 __global__ void __launch_bounds__(kThreads)

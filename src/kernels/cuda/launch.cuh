@@ -77,14 +77,6 @@ __device__ float block_sum(float value) {
   return total;
 }
 
-/// Eight FP16 numbers as one 16-byte load.
-union Eight {
-  uint4 bits;
-  __half2 pairs[4];
-  __half values[8];
-  __device__ Eight() : bits{} {}
-};
-
 __device__ inline float load_float(const float* at) { return *at; }
 __device__ inline float load_float(const __half* at) { return __half2float(*at); }
 __device__ inline void store_float(float* at, float value) { *at = value; }

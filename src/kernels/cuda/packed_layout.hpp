@@ -27,7 +27,7 @@ struct PackedLayout {
   /// channel: n scales. block: [ceil(n / block_n), ceil(k / block_k)]. Those of the codes' own values.
   const float* scales = nullptr;
 
-  std::int64_t steps() const { return (k + kFragmentStep - 1) / kFragmentStep; }
+  constexpr std::int64_t steps() const { return (k + kFragmentStep - 1) / kFragmentStep; }
 };
 
 /// Bytes of the codes in that layout.
