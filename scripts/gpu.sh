@@ -31,7 +31,7 @@ if [ -z "$build" ]; then
   scripts/build.sh cuda qpn8 qpn8_cuda_test
   build=build/cuda
 fi
-qpn8=$build/src/cli/qpn8
+qpn8=$build/qpn8
 tests=$build/tests/cuda/qpn8_cuda_test
 
 failed=0
