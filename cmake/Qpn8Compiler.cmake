@@ -16,10 +16,10 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
 endif()
 
-add_compile_options(
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Werror
-  # A product and a sum are rounded apart unless a kernel says FMA: the scalar references mean the same on every target.
-  -ffp-contract=off)
+# A product and a sum are rounded apart unless a kernel says FMA: the scalar references mean the same on every target.
+set(warnings
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Werror)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${warnings};-ffp-contract=off>")
 
 if(QPN8_SANITIZE)
   # Line tables are enough for a report's stack and halve what the compiler writes.

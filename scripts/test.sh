@@ -14,6 +14,13 @@ scripts/build.sh release
 step "Tests (release)"
 ctest --preset release
 
+# The rest of this build is in the compiler cache since the release build.
+nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || true)
+if [ -n "$nvcc" ]; then
+  step "Build (CUDA; its tests need a GPU, see scripts/gpu.sh)"
+  CUDACXX=$nvcc scripts/build.sh cuda-check qpn8 qpn8_cuda_test
+fi
+
 step "Lint (formatting and layers; scripts/lint.sh adds clang-tidy, which takes many minutes)"
 scripts/lint.sh --fast
 
@@ -24,7 +31,6 @@ step "Tests (address and undefined-behaviour sanitizers)"
 ctest --preset asan
 
 step "Fuzz targets"
-scripts/build.sh fuzz fuzz_targets
 scripts/fuzz.sh 10
 
 step "All passed"

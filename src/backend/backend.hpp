@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -79,6 +80,19 @@ struct AttentionShape {
 enum class RopePairing : std::uint8_t {
   halves,       ///< (i, i + d/2)
   interleaved,  ///< (2 i, 2 i + 1)
+};
+
+/// Operands of Backend::prepare_heads: q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim].
+struct HeadInputs {
+  Tensor q;
+  Tensor k;
+  Tensor v;
+  std::int64_t head_dim = 0;
+  const Tensor* q_norm = nullptr;  ///< [1, head_dim], or null: not normalised
+  const Tensor* k_norm = nullptr;
+  float eps = 0.0F;
+  Tensor angles;
+  RopePairing pairing = RopePairing::halves;
 };
 
 /// The feed-forward experts of one layer.
@@ -177,6 +191,22 @@ class Backend {
 
   /// out[t] = index of the first non-finite value of row t, or -1 (i32 [rows, 1]).
   virtual void find_non_finite(const Tensor& x, const Tensor& out) = 0;
+
+  /// out[t] = index of the largest value of row t of x (F32), ties to the lower index, or -1 if one is not finite (i32
+  /// [rows, 1]).
+  virtual void argmax(const Tensor& x, const Tensor& out) = 0;
+
+  // --- sequences of operators ---------------------------------------------------------------------------------------
+
+  /// What lies between a layer's projections and its attention: q and k normalised (where they have weights) and
+  /// rotated, q in place, k and v appended to the cache. k and v are unspecified afterwards.
+  virtual void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch);
+
+  /// Runs `step`, which calls operators on this batch, and neither reads nor writes. A backend may record the calls and
+  /// repeat them without calling `step` when a batch of the same shape comes again, so they must depend on nothing but
+  /// that shape, the contents of device memory, and `variant`, by which a caller tells apart steps that differ in
+  /// anything else (its tensors' places, what it computes).
+  virtual void run_step(const Batch& batch, int variant, const std::function<void()>& step);
 };
 
 }  // namespace qpn8

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "backend/cpu_backend.hpp"
-#include "base/directory_entry.hpp"
+#include "backend/cuda_backend.hpp"
 #include "engine/route_planner.hpp"
 #include "kernels/cpu/isa.hpp"
 #include "model/architecture.hpp"
@@ -18,6 +18,11 @@ namespace qpn8 {
 namespace {
 
 std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
+  if (plan.hardware().kind == HardwareKind::cuda) {
+    CudaBackendOptions cuda = {.threads = options.threads};
+    if (plan.workspace_bytes() > 0) cuda.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
+    return make_cuda_backend(cuda);
+  }
   CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
   if (plan.workspace_bytes() > 0) cpu.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
   return make_cpu_backend(cpu);
@@ -61,7 +66,9 @@ void make_cache(LoadedModel& loaded) {
 
 }  // namespace
 
-void select_kernels(const Hardware& hardware) { cpu::use_isa(cpu::parse_isa(hardware.isa)); }
+void select_kernels(const Hardware& hardware) {
+  if (hardware.kind == HardwareKind::cpu) cpu::use_isa(cpu::parse_isa(hardware.isa));
+}
 
 LoadedModel load_model(FrontEnd front, const LoadObserver& observer) {
   const EngineOptions& options = front.options();

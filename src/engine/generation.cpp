@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -68,11 +69,14 @@ GenerationResult generate(const GenerationContext& context, const GenerationRequ
 
   context.runner.reset();
   context.sampler.start(request.sampling, request.prompt);
-  std::span<float> logits = context.runner.extend(request.prompt);
+  const auto choose = [&](std::span<const TokenId> ids) {
+    return request.sampling.takes_largest() ? context.runner.extend_greedily(ids)
+                                            : context.sampler.next(context.runner.extend(ids));
+  };
+  std::optional<TokenId> token = choose(request.prompt);
   Clock::time_point first;
   Clock::time_point last;
   while (true) {
-    const std::optional<TokenId> token = context.sampler.next(logits);
     if (!token) {
       std::vector<TokenId> ids = request.prompt;
       ids.insert(ids.end(), result.output_ids.begin(), result.output_ids.end());
@@ -90,7 +94,7 @@ GenerationResult generate(const GenerationContext& context, const GenerationRequ
     result.output_ids.push_back(*token);
     text.push(*token);
     if (text.stopped() || result.output_ids.size() == most) break;
-    logits = context.runner.extend({&*token, 1});
+    token = choose(std::array{*token});
   }
   text.finish();
   if (text.stopped()) result.finish_reason = FinishReason::stop;

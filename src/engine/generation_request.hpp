@@ -29,6 +29,9 @@ struct SamplingOptions {
   double repetition_penalty = 1.0;  ///< > 0; over prompt and output, positive logits divided, negative multiplied
   std::uint64_t seed = 0;
 
+  /// Whether the next token is that of the largest logit, whatever came before.
+  bool takes_largest() const { return temperature == 0.0 && repetition_penalty == 1.0; }
+
   /// Error::bad_argument naming the option and its legal range.
   void validate(const RequestNames& names = {}) const;
 };

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/cuda_backend.hpp"
 #include "kernels/cpu/isa.hpp"
 #include "qpn8/error.hpp"
 #include "route/contract_file.hpp"
@@ -10,8 +11,14 @@
 namespace qpn8 {
 
 Hardware chosen_hardware(const EngineOptions& options) {
-  if (options.device == "cuda") {
-    throw Error(Error::missing_capability, "device \"cuda\": this qpn8 is built without CUDA; legal values: auto, cpu");
+  if (options.device != "cpu") {
+    const CudaDevice gpu = find_cuda_device();
+    const bool wants_cpu = options.device == "auto" && !options.cpu_isa.empty();
+    if (gpu.hardware && !wants_cpu) return *gpu.hardware;
+    if (options.device == "cuda") {
+      throw Error(Error::missing_capability,
+                  "device \"cuda\": " + gpu.absence + "; --device cpu, or auto, does without a GPU");
+    }
   }
   const cpu::Isa isa = options.cpu_isa.empty() ? cpu::available_isas().front() : cpu::parse_isa(options.cpu_isa);
   return {.kind = HardwareKind::cpu, .isa = std::string(cpu::to_string(isa))};

@@ -11,10 +11,6 @@
 
 namespace qpn8 {
 
-/// Index of the largest value, ties to the lower index; nothing if a value is not finite.
-/// One pass and a search, both over integers, which a compiler may vectorise where float comparisons may not.
-std::optional<std::size_t> argmax(std::span<const float> values);
-
 /// Chooses the tokens of one sequence after the other.
 ///
 /// The vocabulary is never sorted: top-k and top-p find the last token that stays and filter by it. Weights are

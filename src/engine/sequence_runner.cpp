@@ -33,6 +33,7 @@ SequenceRunner::SequenceRunner(Backend& backend, Model& model, Cache& cache, std
       cache_(cache),
       buffer_(backend, max_rows),
       last_logits_(backend.allocate(DType::f32, 1, model.vocab_size())),
+      chosen_(backend.allocate(DType::i32, 1, 1)),
       host_logits_(static_cast<std::size_t>(model.vocab_size())) {}
 
 void SequenceRunner::reset() {
@@ -40,19 +41,42 @@ void SequenceRunner::reset() {
   length_ = 0;
 }
 
-void SequenceRunner::run(std::span<const TokenId> ids, std::int64_t logit_rows, const Tensor& logits) {
+void SequenceRunner::run(std::span<const TokenId> ids, Variant variant, const Tensor& logits) {
   const Batch& batch = buffer_.fill(kSlot, length_, ids);
-  model_.forward(batch, cache_, buffer_.last_rows(logit_rows), logits);
+  const Tensor rows = buffer_.last_rows(logits.rows);
+  const auto pass = [&] {
+    model_.forward(batch, cache_, rows, logits);
+    if (variant == chosen_token) backend_.argmax(logits, chosen_.tensor);
+  };
+  if (variant == all_logits) {
+    pass();  // they go to memory that the next call has elsewhere
+  } else {
+    backend_.run_step(batch, variant, pass);
+  }
   length_ += batch.rows;
 }
 
-std::span<float> SequenceRunner::extend(std::span<const TokenId> ids) {
+void SequenceRunner::run_to_last(std::span<const TokenId> ids, Variant variant) {
   check(!ids.empty(), "a sequence is extended by a token at least");
   const auto most = static_cast<std::size_t>(buffer_.max_rows());
-  for (; ids.size() > most; ids = ids.subspan(most)) run(ids.first(most), 0, last_logits_.tensor.row_range(0, 0));
-  run(ids, 1, last_logits_.tensor);
+  for (; ids.size() > most; ids = ids.subspan(most)) {
+    run(ids.first(most), no_logits, last_logits_.tensor.row_range(0, 0));
+  }
+  run(ids, variant, last_logits_.tensor);
+}
+
+std::span<float> SequenceRunner::extend(std::span<const TokenId> ids) {
+  run_to_last(ids, last_logits);
   backend_.read(last_logits_.tensor, std::as_writable_bytes(std::span(host_logits_)));
   return host_logits_;
+}
+
+std::optional<TokenId> SequenceRunner::extend_greedily(std::span<const TokenId> ids) {
+  run_to_last(ids, chosen_token);
+  TokenId token = -1;
+  backend_.read(chosen_.tensor, std::as_writable_bytes(std::span(&token, 1)));
+  if (token < 0) return std::nullopt;
+  return token;
 }
 
 void SequenceRunner::extend(std::span<const TokenId> ids, std::int64_t chunk, std::span<float> logits) {
@@ -64,7 +88,7 @@ void SequenceRunner::extend(std::span<const TokenId> ids, std::int64_t chunk, st
   while (!ids.empty()) {
     const std::size_t count = std::min(most, ids.size());
     const Tensor pass = rows.tensor.row_range(0, static_cast<std::int64_t>(count));
-    run(ids.first(count), pass.rows, pass);
+    run(ids.first(count), all_logits, pass);
     backend_.read(pass, std::as_writable_bytes(logits.first(count * vocabulary)));
     ids = ids.subspan(count);
     logits = logits.subspan(count * vocabulary);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,10 @@ class SequenceRunner {
   /// until the next call. Allocates nothing.
   std::span<float> extend(std::span<const TokenId> ids);
 
+  /// The same, but returns the token with the largest logit (ties to the lower id), chosen on the device so that a
+  /// vocabulary's logits need not come to the host; nothing if a logit is not finite.
+  std::optional<TokenId> extend_greedily(std::span<const TokenId> ids);
+
   /// Appends `ids` in passes of at most `chunk` tokens and writes the logits of each, row-major.
   void extend(std::span<const TokenId> ids, std::int64_t chunk, std::span<float> logits);
 
@@ -36,13 +41,18 @@ class SequenceRunner {
   [[noreturn]] void raise_non_finite(std::span<const TokenId> ids);
 
  private:
-  void run(std::span<const TokenId> ids, std::int64_t logit_rows, const Tensor& logits);
+  /// What a pass computes beside the cache, and where: a backend's recorded steps are told apart by it.
+  enum Variant : int { no_logits, last_logits, chosen_token, all_logits };
+
+  void run(std::span<const TokenId> ids, Variant variant, const Tensor& logits);
+  void run_to_last(std::span<const TokenId> ids, Variant variant);
 
   Backend& backend_;
   Model& model_;
   Cache& cache_;
   BatchBuffer buffer_;
   OwnedTensor last_logits_;  // [1, vocabulary]
+  OwnedTensor chosen_;       // [1, 1]
   std::vector<float> host_logits_;
   std::int64_t length_ = 0;
 };

@@ -36,13 +36,16 @@ void AttentionBlock::forward(const Tensor& x, const Tensor& angles, const Batch&
   const Tensor v = projected.col_range(q_width + kv_width, kv_width);
 
   backend_.linear(*qkv_, x, projected);
-  if (options_.qk_norm) {
-    backend_.head_rms_norm(q, q_norm_.tensor, options_.eps);
-    backend_.head_rms_norm(k, k_norm_.tensor, options_.eps);
-  }
-  backend_.rope(q, options_.head_dim, angles, RopePairing::halves);
-  backend_.rope(k, options_.head_dim, angles, RopePairing::halves);
-  backend_.append_kv(cache, layer_, k, v, batch);
+  const HeadInputs heads = {.q = q,
+                            .k = k,
+                            .v = v,
+                            .head_dim = options_.head_dim,
+                            .q_norm = options_.qk_norm ? &q_norm_.tensor : nullptr,
+                            .k_norm = options_.qk_norm ? &k_norm_.tensor : nullptr,
+                            .eps = options_.eps,
+                            .angles = angles,
+                            .pairing = RopePairing::halves};
+  backend_.prepare_heads(cache, layer_, heads, batch);
   backend_.attention(cache, layer_, q, batch, shape_, attended);
   backend_.linear(*o_, attended, out);
 }

@@ -4,17 +4,19 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "kernels/cpu/argmax.hpp"
 #include "model/model.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8::test {
 
-/// Host memory and nothing else: any operator is a failure of the test.
+/// Host memory and the choice of a token: any other operator is a failure of the test.
 class MemoryBackend : public Backend {
  public:
   const Hardware& hardware() const override { return hardware_; }
@@ -55,6 +57,12 @@ class MemoryBackend : public Backend {
   void route_experts(const Tensor&, bool, const Tensor&, const Tensor&) override { refuse(); }
   void experts(const ExpertWeights&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override { refuse(); }
   void find_non_finite(const Tensor&, const Tensor&) override { refuse(); }
+  void argmax(const Tensor& x, const Tensor& out) override {
+    for (std::int64_t row = 0; row < x.rows; ++row) {
+      const std::optional<std::size_t> best = cpu::argmax(x.host<float>().row(row));
+      out.host<std::int32_t>().row(row)[0] = best ? static_cast<std::int32_t>(*best) : -1;
+    }
+  }
 
  private:
   struct Memory : DeviceMemory {
@@ -65,7 +73,7 @@ class MemoryBackend : public Backend {
   static std::size_t bytes_of(const Tensor& tensor) {
     return static_cast<std::size_t>(tensor.rows * tensor.cols) * size_of(tensor.dtype);
   }
-  [[noreturn]] static void refuse() { throw std::logic_error("the engine calls no operator itself"); }
+  [[noreturn]] static void refuse() { throw std::logic_error("the engine calls no other operator itself"); }
 
   Hardware hardware_;
 };

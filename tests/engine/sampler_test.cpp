@@ -11,6 +11,8 @@
 #include <set>
 #include <vector>
 
+#include "kernels/cpu/argmax.hpp"
+
 #include "support/expect_error.hpp"
 
 namespace qpn8 {
@@ -73,6 +75,8 @@ TokenId greedy(Logits logits, double penalty = 1.0, const std::vector<TokenId>& 
   sampler.start({.repetition_penalty = penalty}, prompt);
   return sampler.next(logits).value();
 }
+
+using cpu::argmax;
 
 TEST(Argmax, TiesGoToTheLowerIndexAndBothZeroesAreEqual) {
   EXPECT_EQ(argmax(Logits{1, 3, 2, 3}), 1U);

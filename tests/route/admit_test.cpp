@@ -158,8 +158,8 @@ TEST(Admit, ExcludedRolesAreForeseenAndKeepTheContractsReason) {
   EXPECT_FALSE(refusal(kPp2Tp4, block_tensor("wq_b", 1024, 8224, 4)).foreseen);
 }
 
-TEST(Admit, CpuContractsAdmitEveryDivisibleDenseProjectionAtAnyTopology) {
-  for (const char* name : {"cpu-avx512", "cpu-avx2", "cpu-neon", "cpu-portable"}) {
+TEST(Admit, ContractsForAnyModelAdmitEveryDivisibleDenseProjectionAtAnyTopology) {
+  for (const char* name : {"cpu-avx512", "cpu-avx2", "cpu-neon", "cpu-portable", "sm80", "sm90"}) {
     const Hardware hardware = parse_hardware(name);
     for (const Topology& topology : {Topology{1, 1, 1, false}, Topology{3, 5, 8, true}}) {
       for (const TensorDesc& tensor :

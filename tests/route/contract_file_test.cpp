@@ -53,7 +53,7 @@ TEST(ShippedContracts, AreThoseOfTheDesignEachInTheFileOfItsName) {
     EXPECT_TRUE(std::filesystem::exists(test::repository() / "contracts" / (contract.name + ".json")));
   }
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("cpu-avx2", "cpu-avx512", "cpu-neon", "cpu-portable",
-                                                     "sm70-pp2tp4", "sm70-tp4-online"));
+                                                     "sm70-pp2tp4", "sm70-tp4-online", "sm80", "sm90"));
 }
 
 TEST(ShippedContracts, NameNoEvidenceThatIsNotInTheRepository) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "backend/cpu/experts.hpp"
@@ -11,6 +12,7 @@
 #include "backend/cpu/memory.hpp"
 #include "backend/cpu/weight_part.hpp"
 #include "base/check.hpp"
+#include "kernels/cpu/argmax.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/embed.hpp"
 #include "kernels/cpu/find_non_finite.hpp"
@@ -102,7 +104,7 @@ class CpuBackend : public Backend {
 
   std::unique_ptr<Linear> load_linear(const LinearSource& source) override {
     cpu::check_parts(source);
-    check_bias(source);
+    cpu::check_bias(source);
     check_workspace(source.plan->name, source.plan->tensor.k);
     if (source.plan->route == Route::qpn8) return cpu::load_packed(source, team_);
     return cpu::load_dense(source, team_);
@@ -185,6 +187,14 @@ class CpuBackend : public Backend {
     cpu::find_non_finite(floats(x), column(out), team_);
   }
 
+  void argmax(const Tensor& x, const Tensor& out) override {
+    const std::span<std::int32_t> found = column(out);
+    for (std::int64_t row = 0; row < x.rows; ++row) {
+      const std::optional<std::size_t> best = cpu::argmax(floats(x).row(row));
+      found[static_cast<std::size_t>(row)] = best ? static_cast<std::int32_t>(*best) : -1;
+    }
+  }
+
  private:
   cpu::ProductContext products() { return {workspace_, padded_, team_}; }
 
@@ -197,16 +207,6 @@ class CpuBackend : public Backend {
         fmt::format("{}: products of K={} by {} threads need {} bytes of workspace, there are {}; fewer threads "
                     "or a larger workspace are needed",
                     name, k, team_.size(), needed, workspace_.capacity()));
-  }
-
-  static void check_bias(const LinearSource& source) {
-    const std::vector<float>& bias = source.bias;
-    check(bias.empty() || static_cast<std::int64_t>(bias.size()) == source.plan->tensor.n, "a bias for every output");
-    const auto* values = reinterpret_cast<const std::byte*>(bias.data());
-    const std::int64_t bad = cpu::first_non_finite(DType::f32, values, static_cast<std::int64_t>(bias.size()));
-    if (bad < 0) return;
-    throw Error(Error::bad_value,
-                fmt::format("{}: value {} of its bias is not a finite number", source.plan->name, bad));
   }
 
   Hardware hardware_;

@@ -44,6 +44,7 @@ class DenseLinear : public CpuLinear {
   std::int64_t bytes() const override {
     return weight_.n * weight_.k * static_cast<std::int64_t>(size_of(weight_.dtype));
   }
+  const DenseWeightView& weight() const { return weight_; }
 
  private:
   void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const override;
@@ -61,6 +62,7 @@ class PackedLinear : public CpuLinear {
   std::int64_t k() const override { return weight_.k; }
   std::int64_t n() const override { return n_; }
   std::int64_t bytes() const override { return weight_.bytes(); }
+  const PackedWeight& weight() const { return weight_; }
 
  private:
   void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const override;

@@ -84,7 +84,7 @@ void copy_part(const Checkpoint& checkpoint, const WeightPart& part, DType dtype
 
 }  // namespace
 
-std::unique_ptr<CpuLinear> load_dense(const LinearSource& source, ThreadTeam& team) {
+std::unique_ptr<DenseLinear> load_dense(const LinearSource& source, ThreadTeam& team) {
   const TensorDesc& planned = source.plan->tensor;
   const DType dtype = widest_type(source.parts);
   const auto width = static_cast<std::int64_t>(size_of(dtype));

@@ -11,11 +11,11 @@ namespace qpn8::cpu {
 /// The parts of a projection, stacked, in the widest of their types: F16 stays F16 and BF16 stays BF16, both together
 /// become F32. FP8 with block scales becomes F32 too, which holds every product of a code and a scale exactly.
 /// Parallel over rows; the checkpoint's pages are released as they are copied.
-std::unique_ptr<CpuLinear> load_dense(const LinearSource& source, ThreadTeam& team);
+std::unique_ptr<DenseLinear> load_dense(const LinearSource& source, ThreadTeam& team);
 
 /// The parts of a projection, stacked, padded with zero channels to the planned width and packed: quantised a channel
 /// at a time, or FP8 codes with block scales as they are.
-std::unique_ptr<CpuLinear> load_packed(const LinearSource& source, ThreadTeam& team);
+std::unique_ptr<PackedLinear> load_packed(const LinearSource& source, ThreadTeam& team);
 
 /// One checkpoint tensor in its stored precision, F32, F16 or BF16.
 OwnedTensor load_table(const Checkpoint& checkpoint, const CheckpointTensor& tensor, ThreadTeam& team);

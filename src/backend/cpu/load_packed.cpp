@@ -83,7 +83,7 @@ PackedWeight pack(const LinearSource& source, std::int64_t padded, ThreadTeam& t
 
 }  // namespace
 
-std::unique_ptr<CpuLinear> load_packed(const LinearSource& source, ThreadTeam& team) {
+std::unique_ptr<PackedLinear> load_packed(const LinearSource& source, ThreadTeam& team) {
   const PlannedProjection& plan = *source.plan;
   const std::int64_t padded = std::max(plan.padded_n, plan.tensor.n);
   PackedWeight weight = pack(source, padded, team);

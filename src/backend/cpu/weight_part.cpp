@@ -69,6 +69,15 @@ void check_parts(const LinearSource& source) {
   }
 }
 
+void check_bias(const LinearSource& source) {
+  const std::vector<float>& bias = source.bias;
+  check(bias.empty() || static_cast<std::int64_t>(bias.size()) == source.plan->tensor.n, "a bias for every output");
+  const auto* values = reinterpret_cast<const std::byte*>(bias.data());
+  const std::int64_t bad = first_non_finite(DType::f32, values, static_cast<std::int64_t>(bias.size()));
+  if (bad < 0) return;
+  throw Error(Error::bad_value, fmt::format("{}: value {} of its bias is not a finite number", source.plan->name, bad));
+}
+
 bool is_fp8(const WeightPart& part) { return part.weight->dtype == DType::f8_e4m3; }
 
 const std::byte* row_bytes(const WeightPart& part, std::int64_t row) {

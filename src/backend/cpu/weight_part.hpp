@@ -15,6 +15,9 @@ namespace qpn8::cpu {
 /// Error::unsupported for a type that no route reads (I64 weights, FP8 without block scales).
 void check_parts(const LinearSource& source);
 
+/// Throws Error::bad_value naming the projection if a value of its bias is not finite.
+void check_bias(const LinearSource& source);
+
 bool is_fp8(const WeightPart& part);
 
 /// The first byte of a row of the part.
