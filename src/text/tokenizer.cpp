@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json_file.hpp"
+#include "base/json_view.hpp"
 #include "base/mapped_file.hpp"
 #include "base/utf8.hpp"
 #include "text/tokenizer_impl.hpp"

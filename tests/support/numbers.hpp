@@ -57,8 +57,8 @@ bool same_bits(MatrixView<const T> a, MatrixView<const T> b) {
 }
 
 /// ||actual - expected|| / ||expected|| over all rows; 0 for two empty matrices.
-template <class T>
-double relative_l2(MatrixView<const float> actual, MatrixView<const T> expected) {
+template <class Actual, class Expected>
+double relative_l2(MatrixView<Actual> actual, MatrixView<Expected> expected) {
   double error = 0;
   double norm = 0;
   for (std::int64_t i = 0; i < expected.rows; ++i) {
