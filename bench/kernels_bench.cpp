@@ -54,11 +54,11 @@ PackedWeight repeat(const PackedWeight& block, std::int64_t copies) {
   weight.scales.clear();
   weight.small_codes.clear();
   for (std::int64_t i = 0; i < copies; ++i) {
-    std::memcpy(codes->data() + i * block.n * block.k, block.codes->data(), block.codes->size());
+    std::memcpy(codes->data() + i * block.n * block.k, block.codes.get(), block.code_bytes().size());
     weight.scales.insert(weight.scales.end(), block.scales.begin(), block.scales.end());
     weight.small_codes.insert(weight.small_codes.end(), block.small_codes.begin(), block.small_codes.end());
   }
-  weight.codes = codes;
+  weight.codes = {codes, reinterpret_cast<const std::uint8_t*>(codes->data())};
   return weight;
 }
 
@@ -97,7 +97,7 @@ void set_rate(benchmark::State& state, const char* name, double per_iteration) {
 }
 
 void ReadProbe(benchmark::State& state) {
-  const auto bytes = big_packed_weight().codes->bytes();
+  const auto bytes = std::as_bytes(big_packed_weight().code_bytes());
   for (auto _ : state) benchmark::DoNotOptimize(cpu::read_all(bytes, team()));
   set_rate(state, "bytes", static_cast<double>(bytes.size()));
 }

@@ -12,6 +12,9 @@
 
 // Admission: which projection may run on QPN8, decided by hardware, topology and tensor alone. Nothing in this header
 // can carry a model's name, path or architecture, and that is the point.
+//
+// The types are plain values. Every function is pure and thread-safe; those that can fail on what they are given say
+// so, the others throw nothing but std::bad_alloc.
 
 namespace qpn8 {
 
@@ -107,10 +110,11 @@ struct Contract {
   Evidence evidence;
 };
 
-/// Reads one contract. Anything wrong is Error::bad_file "FILE:LINE: ..." with the line of the offending key.
+/// Reads one contract from its text; `file_name` is for messages. Anything wrong is Error::bad_file "FILE:LINE: ..."
+/// with the line of the offending key.
 Contract parse_contract(std::string_view text, const std::string& file_name);
 
-/// The contracts compiled into the library.
+/// The contracts compiled into the library, parsed by the first call.
 const std::vector<Contract>& shipped_contracts();
 
 /// Why this projection is not on QPN8.

@@ -6,7 +6,11 @@
 
 namespace qpn8 {
 
-/// A row-major matrix in somebody else's memory. `stride` is the distance of two rows in elements, at least `cols`.
+/// A row-major matrix in somebody else's memory, which must outlive the view. `stride` is the distance of two rows in
+/// elements: at least `cols`, or 0 for one row many times.
+///
+/// Like std::span it is a plain value: nothing is checked (an index or a range outside the matrix is undefined),
+/// nothing throws, and threads may share it as they may share what it shows.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
@@ -27,7 +31,8 @@ struct MatrixView {
   operator MatrixView<const T>() const { return {data, rows, cols, stride}; }
 };
 
-/// A row-major matrix that owns its memory, zero-initialised.
+/// A row-major matrix that owns its memory, zero-initialised. Sizes are at least 0; std::bad_alloc or std::length_error
+/// if there is no such memory, and no index is checked. Threads may read it together, and write different elements.
 template <class T>
 class Matrix {
  public:

@@ -10,6 +10,9 @@
 #include "qpn8/matrix.hpp"
 #include "qpn8/thread_team.hpp"
 
+// Packing is pure: the functions below may be called from several threads at once, each with a ThreadTeam of its own,
+// and a PackedWeight may be read by any number of them. Memory that the system does not have is std::bad_alloc.
+
 namespace qpn8 {
 
 inline constexpr std::int64_t kTileColumns = 32;  ///< output channels a tile
@@ -21,9 +24,6 @@ enum class ScaleKind : std::uint8_t {
   block,    ///< one scale a block of 128 x 128, or of a part of one (the last of a row or column may be cut)
 };
 
-/// Huge-page-backed, 64-byte aligned bytes; move-only. See src/base/buffer.hpp.
-class Buffer;
-
 /// An E4M3 weight of n output channels and k inputs (y = x W^T, W [n, k]) in the order in which the CPU kernels read
 /// it.
 ///
@@ -31,11 +31,14 @@ class Buffer;
 /// 128 bytes code(channel c, 4 q), .., code(channel c, 4 q + 3) for c = 0..31: a 32-bit lane of a vector belongs to one
 /// channel, and shifting it brings each of its four codes to the top of the lane, where an FP32 number has its sign and
 /// exponent. n is a multiple of 32 and k of 16.
+///
+/// Made by the functions below, which check what they are given; whoever fills one in by hand vouches for it. Copies
+/// share the codes.
 struct PackedWeight {
   std::int64_t n = 0;
   std::int64_t k = 0;
   ScaleKind scale_kind = ScaleKind::channel;
-  std::shared_ptr<const Buffer> codes;  ///< n * k bytes
+  std::shared_ptr<const std::uint8_t[]> codes;  ///< n * k bytes, 64-byte aligned, in huge pages where there are some
   /// block: the edges, 16, 32, 64 or 128 each. 128 unless the weight was cut from a checkpoint's matrix, or stacked
   /// from several, at borders within its blocks.
   std::int64_t block_n = kScaleBlock;
@@ -47,8 +50,9 @@ struct PackedWeight {
   /// rare (1 in 10^4 for Gaussian weights), so kernels take the short one where the bit is clear. Both are exact.
   std::vector<std::uint8_t> small_codes;
 
+  /// The n * k bytes of `codes`; empty before anything was packed.
   std::span<const std::uint8_t> code_bytes() const;
-  /// Bytes a product has to read.
+  /// Bytes a product has to read: codes, scales and small_codes.
   std::int64_t bytes() const;
 };
 
@@ -70,11 +74,12 @@ struct RowSource {
 /// team's size.
 PackedWeight pack_channelwise(std::span<const RowSource> sources, std::int64_t k, ThreadTeam& team);
 
-/// One source, FP16.
+/// The same for one source, FP16.
 PackedWeight pack_channelwise(MatrixView<const Half> weight, ThreadTeam& team);
 
-/// Packs codes as they are, never requantised. codes [n, k]; scales [ceil(n / 128), ceil(k / 128)], finite and
-/// positive, else Error::bad_value, as is a NaN code. Shapes as in pack_channelwise.
+/// Packs codes as they are, never requantised. codes [n, k]; scales [ceil(n / 128), ceil(k / 128)], else
+/// Error::bad_argument. A scale that check_scales refuses and a NaN code are Error::bad_value naming the row. Shapes as
+/// in pack_channelwise.
 PackedWeight pack_blockwise(MatrixView<const std::uint8_t> codes, MatrixView<const float> scales, ThreadTeam& team);
 
 /// A rectangle of a matrix of codes with block scales, for packing a projection of several such matrices, or a shard of
@@ -93,13 +98,14 @@ struct BlockSource {
 PackedWeight pack_blockwise(std::span<const BlockSource> sources, std::int64_t k, std::int64_t padded_n,
                             ThreadTeam& team);
 
-/// Packs codes as they are, with one scale per output channel.
+/// Packs codes as they are, with one scale per output channel: codes [n, k], n scales. Errors as in pack_blockwise.
 PackedWeight pack_codes(MatrixView<const std::uint8_t> codes, std::span<const float> scales, ThreadTeam& team);
 
-/// The code of channel `n` at input `k`: the inverse of packing, for tests and audits.
+/// The code of channel `n` at input `k`, which must lie within the weight (check()ed): the inverse of packing, for
+/// tests and audits.
 std::uint8_t code_at(const PackedWeight& weight, std::int64_t n, std::int64_t k);
 
-/// The scale that multiplies code_at(weight, n, k).
+/// The scale that multiplies code_at(weight, n, k), under the same condition.
 float scale_at(const PackedWeight& weight, std::int64_t n, std::int64_t k);
 
 /// Why the shape cannot be packed ("K=4096 N=1000: N is not a multiple of 32"), or an empty string.

@@ -26,16 +26,17 @@ std::int64_t blocks_of(std::int64_t extent) { return divide_up(extent, kScaleBlo
 struct Draft {
   Draft(std::int64_t n, std::int64_t k, ScaleKind kind) {
     if (std::string refusal = shape_refusal(k, n); !refusal.empty()) throw Error(Error::unsupported_shape, refusal);
-    memory = std::make_shared<Buffer>(static_cast<std::size_t>(n * k));
+    const auto memory = std::make_shared<Buffer>(static_cast<std::size_t>(n * k));
+    codes = memory->data();
     weight.n = n;
     weight.k = k;
     weight.scale_kind = kind;
-    weight.codes = memory;
+    weight.codes = {memory, reinterpret_cast<const std::uint8_t*>(memory->data())};  // keeps the whole buffer
     weight.small_codes.resize(static_cast<std::size_t>(n / kTileColumns * (k / kKGroup)));
   }
 
   PackedWeight weight;
-  std::shared_ptr<Buffer> memory;
+  std::byte* codes = nullptr;
 };
 
 /// Whether one of the four codes has a magnitude below 8: a zero exponent field.
@@ -50,7 +51,7 @@ bool any_small(std::uint32_t codes) {
 void place_in_tile(Draft& draft, std::int64_t first, MatrixView<const std::uint8_t> codes) {
   const std::int64_t k = draft.weight.k;
   const std::int64_t tile = first / kTileColumns;
-  std::byte* out = draft.memory->data() + tile * kTileColumns * k + first % kTileColumns * kQuad;
+  std::byte* out = draft.codes + tile * kTileColumns * k + first % kTileColumns * kQuad;
   std::uint8_t* small = draft.weight.small_codes.data() + tile * (k / kKGroup);
   for (std::int64_t group = 0; group < k; group += kKGroup) {
     std::uint32_t small_quads = 0;
@@ -163,7 +164,7 @@ void check_scale_rows(MatrixView<const float> scales) {
 
 std::span<const std::uint8_t> PackedWeight::code_bytes() const {
   if (codes == nullptr) return {};
-  return {reinterpret_cast<const std::uint8_t*>(codes->data()), codes->size()};
+  return {codes.get(), static_cast<std::size_t>(n * k)};
 }
 
 std::int64_t PackedWeight::bytes() const {

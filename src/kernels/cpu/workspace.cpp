@@ -6,7 +6,12 @@
 
 namespace qpn8 {
 
-Workspace::Workspace(std::size_t bytes) : memory_(std::make_unique<Buffer>(bytes)) {}
+class Workspace::Memory : public Buffer {
+ public:
+  using Buffer::Buffer;
+};
+
+Workspace::Workspace(std::size_t bytes) : memory_(std::make_unique<Memory>(bytes)) {}
 Workspace::~Workspace() = default;
 Workspace::Workspace(Workspace&&) noexcept = default;
 Workspace& Workspace::operator=(Workspace&&) noexcept = default;
