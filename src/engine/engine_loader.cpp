@@ -136,6 +136,7 @@ LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions&
                      .model = nullptr,
                      .cache = nullptr};
   loaded.backend = make_backend(options, loaded.plan);
+  loaded.backend->require_room(loaded.plan);
   load_weights(loaded, config, projections, observer);
   make_cache(loaded, options);
   return loaded;
