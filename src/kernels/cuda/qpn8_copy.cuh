@@ -106,12 +106,17 @@ __device__ inline void wait_for_cluster() {
 #endif
 }
 
-/// Writes into the shared memory of block `rank` of the cluster, at the address of `here` in this block.
-__device__ inline void store_in_peer(const float* here, unsigned rank, float value) {
+/// Writes into the shared memory of block `rank` of the cluster, at the address of `here` in this block, and reports the
+/// four bytes to the barrier at the place of `barrier` there.
+__device__ inline void send_to_peer(const float* here, unsigned barrier, unsigned rank, float value) {
 #if __CUDA_ARCH__ >= 900
   unsigned there;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(here)), "r"(rank));
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
+  unsigned barrier_there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(here)), "r"(rank));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(barrier_there) : "r"(barrier), "r"(rank));
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there),
+               "r"(__float_as_uint(value)), "r"(barrier_there)
+               : "memory");
 #endif
 }
 

@@ -62,13 +62,12 @@ class WarpInput {
   int steps_;
 };
 
-/// x of 8 rows and kSteps steps of a warp in registers: what its lanes multiply with.
+/// x of 8 rows and kSteps whole steps of a warp in registers: what its lanes multiply with.
 template <int kSteps>
 class RegisterInput {
  public:
   __device__ RegisterInput(unsigned char*, const LinearArgs& p, const WarpPart& part)
       : has_row_(part.lane / 4 < p.rows),
-        left_(p.k - part.first_step * kStepInputs - part.lane % 4 * 8),
         from_(p.x + part.group * p.group_x + static_cast<long>(part.first_step) * kStepInputs + part.lane % 4 * 8 +
               (has_row_ ? part.lane / 4 * p.x_stride : 0)) {}
 
@@ -76,9 +75,7 @@ class RegisterInput {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       x_[step] = uint4{};
-      if (has_row_ && step * kStepInputs < left_) {
-        x_[step] = __ldcg(reinterpret_cast<const uint4*>(from_ + step * kStepInputs));
-      }
+      if (has_row_) x_[step] = __ldcg(reinterpret_cast<const uint4*>(from_ + step * kStepInputs));
     }
   }
 
@@ -88,7 +85,6 @@ class RegisterInput {
 
  private:
   bool has_row_;
-  int left_;  ///< k from the lane's first on
   const __half* from_;
   uint4 x_[kSteps];
 };

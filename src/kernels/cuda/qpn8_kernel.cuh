@@ -15,8 +15,8 @@ namespace qpn8::cuda {
 // Two blocks a multiprocessor: while one computes, the next kernel's loads. A third slows the one that computes.
 inline constexpr int kResidentBlocks = 2;
 
-template <int kRows, int kUnitTiles, ScaleMode kScales, int kChunk, bool kResident>
-__global__ void __launch_bounds__(kMaxLinearThreads, kResidentBlocks)
+template <int kRows, int kUnitTiles, ScaleMode kScales, int kChunk, bool kResident, int kWarps>
+__global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks)
     linear(const __grid_constant__ LinearArgs p) {
   using Product = TileProduct<kRows, kUnitTiles, kScales, kChunk, kResident>;
   // Forms with fixed chunks are for machines with bulk copies; before sm_90 they only exist to be named.
@@ -30,8 +30,11 @@ __global__ void __launch_bounds__(kMaxLinearThreads, kResidentBlocks)
                   reinterpret_cast<unsigned long long*>(shared) + part.warp * kMaxSlots, p.schedule,
                   p.codes + (static_cast<long>(part.first_tile) * p.steps + part.first_step) * kStepBytes,
                   static_cast<long>(p.steps) * kStepBytes, part.steps, part.tiles);
-    if (in_cluster) arrive_at_cluster();  // so that peers are known to have started before they are written to
-    UnitOutput<kRows, kUnitTiles> output(shared, p, part);
+    UnitOutput<kRows, kUnitTiles, kWarps> output(shared, p, part);
+    if (in_cluster) {
+      output.prepare();
+      arrive_at_cluster();  // so that peers are known to be prepared before anything is sent to them
+    }
     typename Product::Scales scales(p, part);
     int tile = part.first_tile;
     const int end = tile + part.tiles;

@@ -1,38 +1,43 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <utility>
+
 #include "kernels/cuda/qpn8_kernel.cuh"
 
 namespace qpn8::cuda {
 
-template <int kUnitTilesOf, int kChunkOf>
-struct Form {
-  static constexpr int kUnitTiles = kUnitTilesOf;
-  static constexpr int kChunk = kChunkOf;
-};
-
 /// The kernels of a list of forms, for 1 and 8 rows, channel scales and, where chunks fit blocks of 128, block scales.
-template <bool kResident, class... Forms>
-struct KernelTable {
-  static LinearKernel find(const KernelForm& form) {
+template <bool kResident, std::size_t kCount, const std::array<FixedForm, kCount>& kForms>
+class KernelTable {
+ public:
+  static LinearKernel find(const KernelForm& form) { return find(form, std::make_index_sequence<kCount>()); }
+
+ private:
+  template <std::size_t... kIndex>
+  static LinearKernel find(const KernelForm& form, std::index_sequence<kIndex...>) {
     LinearKernel found = nullptr;
-    ((found = found != nullptr ? found : match<Forms>(form)), ...);
+    ((found = found != nullptr ? found : match<kIndex>(form)), ...);
     return found;
   }
 
- private:
-  template <class F>
+  template <std::size_t kIndex>
   static LinearKernel match(const KernelForm& form) {
-    if (form.unit_tiles != F::kUnitTiles || form.chunk != F::kChunk) return nullptr;
-    if (form.rows == 1) return of_scales<1, F>(form.scales);
-    return form.rows == 8 ? of_scales<8, F>(form.scales) : nullptr;
+    if (kForms[kIndex] != FixedForm{form.unit_tiles, form.chunk, form.warps}) return nullptr;
+    if (form.rows == 1) return of_scales<1, kIndex>(form.scales);
+    return form.rows == 8 ? of_scales<8, kIndex>(form.scales) : nullptr;
   }
 
-  template <int kRows, class F>
+  template <int kRows, std::size_t kIndex>
   static LinearKernel of_scales(ScaleMode scales) {
-    if (scales == ScaleMode::channel) return linear<kRows, F::kUnitTiles, ScaleMode::channel, F::kChunk, kResident>;
-    if constexpr (F::kChunk % 4 == 0 || F::kChunk == 2) {
+    constexpr FixedForm kForm = kForms[kIndex];
+    if (scales == ScaleMode::channel) {
+      return linear<kRows, kForm.unit_tiles, ScaleMode::channel, kForm.chunk_steps, kResident, kForm.warps>;
+    }
+    if constexpr (kForm.chunk_steps % 4 == 0 || kForm.chunk_steps == 2) {
       if (scales == ScaleMode::aligned_block) {
-        return linear<kRows, F::kUnitTiles, ScaleMode::aligned_block, F::kChunk, kResident>;
+        return linear<kRows, kForm.unit_tiles, ScaleMode::aligned_block, kForm.chunk_steps, kResident, kForm.warps>;
       }
     }
     return nullptr;

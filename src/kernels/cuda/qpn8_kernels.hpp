@@ -51,9 +51,10 @@ struct KernelForm {
   int rows = 1;        ///< 1, 8 or 16
   int unit_tiles = 1;  ///< as in ScheduleShape
   ScaleMode scales = ScaleMode::channel;
+  int warps = kLinearWarps;
   int chunk = 0;  ///< steps of every chunk of every warp, or 0 if it differs
   /// A tile is one chunk a warp, a cluster has one unit at most, and every chunk has a slot: nothing is copied twice to
-  /// the same place, so that the whole product is straight-line code.
+  /// the same place, so that the whole product is straight-line code. k is a multiple of 32.
   bool resident = false;
 };
 

@@ -5,8 +5,8 @@ namespace {
 
 template <int kRows, int kUnitTiles>
 LinearKernel of_scales(ScaleMode scales) {
-  return scales == ScaleMode::channel ? linear<kRows, kUnitTiles, ScaleMode::channel, 0, false>
-                                      : linear<kRows, kUnitTiles, ScaleMode::block, 0, false>;
+  return scales == ScaleMode::channel ? linear<kRows, kUnitTiles, ScaleMode::channel, 0, false, kLinearWarps>
+                                      : linear<kRows, kUnitTiles, ScaleMode::block, 0, false, kLinearWarps>;
 }
 
 template <int kRows>

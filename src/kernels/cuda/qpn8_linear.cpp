@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <optional>
 
 #include "base/check.hpp"
 #include "kernels/cuda/check.hpp"
@@ -15,15 +17,28 @@ namespace {
 
 constexpr int kBulkCopyCapability = 90;
 
-LinearKernel kernel_for(int rows, int unit_tiles, bool block_scales) {
-  switch (compiled_rows(rows)) {
-    case 1:
-      return linear_kernel_1(unit_tiles, block_scales);
-    case 8:
-      return linear_kernel_8(unit_tiles, block_scales);
-    default:
-      return linear_kernel_16(unit_tiles, block_scales);
-  }
+ScaleMode scale_mode(const PackedLayout& weight, const LinearShape& shape, const ScheduleShape& schedule) {
+  constexpr int kBlockSteps = kScaleBlock / kStepInputs;
+  if (weight.scale_kind == ScaleKind::channel) return ScaleMode::channel;
+  const bool whole = schedule.chunk_steps % kBlockSteps == 0;
+  const bool part = kBlockSteps % schedule.chunk_steps == 0 && warp_steps(shape, schedule) == schedule.chunk_steps;
+  const bool aligned = is_even(shape, schedule) && (whole || part);
+  return weight.block_k == kScaleBlock && aligned ? ScaleMode::aligned_block : ScaleMode::block;
+}
+
+LinearKernel kernel_for(const PackedLayout& weight, const LinearShape& shape, const ScheduleShape& schedule, int rows,
+                        const DeviceLimits& device) {
+  KernelForm form;
+  form.rows = compiled_rows(rows);
+  form.unit_tiles = schedule.unit_tiles;
+  form.scales = scale_mode(weight, shape, schedule);
+  form.warps = schedule.warps;
+  form.chunk = schedule.chunk_steps;
+  LinearKernel kernel = nullptr;
+  if (runs_resident(shape, schedule, rows, device)) kernel = find_resident_kernel(form);
+  if (kernel == nullptr && runs_streamed(shape, schedule, rows, device)) kernel = find_streamed_kernel(form);
+  if (kernel == nullptr && schedule.warps == kLinearWarps) kernel = find_general_kernel(form);
+  return kernel;
 }
 
 int attribute(cudaDeviceAttr name) {
@@ -50,6 +65,8 @@ LinearArgs arguments(const PackedLayout& weight, std::int64_t groups, const Sche
   args.y = y.data;
   args.schedule = schedule;
   args.shared = shared_layout(shape, schedule, x.rows);
+  args.part_steps = deal(static_cast<int>(weight.steps()), schedule.split * schedule.warps);
+  args.group_clusters = static_cast<int>(group_clusters(shape, schedule));
   args.rows = x.rows;
   args.k = static_cast<int>(weight.k);
   args.steps = static_cast<int>(weight.steps());
@@ -60,8 +77,8 @@ LinearArgs arguments(const PackedLayout& weight, std::int64_t groups, const Sche
   args.group_x = weight.k;
   args.y_stride = y.stride;
   args.y_is_float = y.dtype == DType::f32;
-  args.block_steps = static_cast<int>(weight.block_k / kStepInputs);
-  args.block_tiles = static_cast<int>(weight.block_n / kTileChannels);
+  args.block_shift = std::countr_zero(static_cast<unsigned>(weight.block_k / kStepInputs));
+  args.block_tile_shift = std::countr_zero(static_cast<unsigned>(weight.block_n / kTileChannels));
   return args;
 }
 
@@ -70,7 +87,7 @@ void launch(LinearKernel kernel, const LinearArgs& args, bool bulk_copies, cudaS
   check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   args.shared.total),
              "cudaFuncSetAttribute");
-  const auto cluster = static_cast<unsigned>(args.schedule.cluster);
+  const auto cluster = static_cast<unsigned>(args.schedule.split);
   std::array<cudaLaunchAttribute, 2> attributes = {};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
@@ -80,7 +97,7 @@ void launch(LinearKernel kernel, const LinearArgs& args, bool bulk_copies, cudaS
   attributes[1].val.clusterDim.z = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(cluster * static_cast<unsigned>(args.schedule.clusters));
-  config.blockDim = dim3(kLinearThreads);
+  config.blockDim = dim3(static_cast<unsigned>(args.schedule.warps * kWarpLanes));
   config.dynamicSmemBytes = static_cast<std::size_t>(args.shared.total);
   config.stream = stream;
   config.attrs = attributes.data();
@@ -111,8 +128,9 @@ void multiply(const PackedLayout& weight, std::int64_t groups, const ProductInpu
   }
   for (int first = 0; first < x.rows; first += most) {
     const int rows = std::min(most, x.rows - first);
-    const LinearSchedule schedule = choose_schedule(shape, rows, device);
-    qpn8_linear_scheduled(weight, groups, schedule.shape, rows_of(x, first, rows), bias, rows_of(y, first), stream);
+    const std::optional<LinearSchedule> schedule = choose_schedule(shape, rows, device);
+    check(schedule.has_value(), "fewer rows fit where more do");
+    qpn8_linear_scheduled(weight, groups, schedule->shape, rows_of(x, first, rows), bias, rows_of(y, first), stream);
   }
 }
 
@@ -121,7 +139,7 @@ void multiply(const PackedLayout& weight, std::int64_t groups, const ProductInpu
 DeviceLimits linear_limits() {
   // What matters is the architecture that the code was compiled for; the device may be a later one.
   cudaFuncAttributes code = {};
-  check_cuda(cudaFuncGetAttributes(&code, reinterpret_cast<const void*>(linear_kernel_1(1, false))),
+  check_cuda(cudaFuncGetAttributes(&code, reinterpret_cast<const void*>(find_general_kernel({}))),
              "cudaFuncGetAttributes");
   DeviceLimits limits;
   limits.compute_capability = code.ptxVersion;
@@ -137,7 +155,8 @@ void qpn8_linear_scheduled(const PackedLayout& weight, std::int64_t groups, cons
   const DeviceLimits device = linear_limits();
   const std::string refusal = schedule_refusal(shape_of(weight, groups), schedule, x.rows, device);
   if (!refusal.empty()) throw Error(Error::unsupported_shape, refusal);
-  const LinearKernel kernel = kernel_for(x.rows, schedule.unit_tiles, weight.scale_kind == ScaleKind::block);
+  const LinearKernel kernel = kernel_for(weight, shape_of(weight, groups), schedule, x.rows, device);
+  check(kernel != nullptr, "a legal schedule has a kernel");
   launch(kernel, arguments(weight, groups, schedule, x, bias, y), device.compute_capability >= kBulkCopyCapability,
          stream);
 }

@@ -8,23 +8,34 @@ namespace qpn8::cuda {
 
 /// The end of a unit of kUnitTiles tiles: partial sums of the warps, then of the cluster's blocks, meet in shared memory;
 /// scale, bias, store. Everything but the sums is worked out beforehand.
-template <int kRows, int kUnitTiles>
+template <int kRows, int kUnitTiles, int kWarps>
 class UnitOutput {
   static constexpr int kChannels = kUnitTiles * kTileChannels;
   static constexpr int kRowFloats = kChannels + 4;  // rows of one channel in different banks
+  static constexpr int kThreads = kWarps * kWarpLanes;
   static constexpr int kOutputs = kRows * kChannels;
-  static constexpr int kTurns = (kOutputs + kMinLinearThreads - 1) / kMinLinearThreads;
+  static constexpr int kTurns = (kOutputs + kThreads - 1) / kThreads;
 
  public:
   __device__ UnitOutput(unsigned char* shared, const LinearArgs& p, const WarpPart& part)
       : sums_(shared + p.shared.sums),
         peers_(reinterpret_cast<float*>(shared + p.shared.peers)),
+        barriers_(shared_address(shared + p.shared.peer_barriers)),
         thread_(static_cast<int>(threadIdx.x)),
-        threads_(p.schedule.warps * kWarpLanes),
         rank_(part.rank) {
     const int split_shift = 31 - __clz(p.schedule.split);
     mine_ = kOutputs >> split_shift;
     mine_shift_ = 31 - __clz(mine_);
+  }
+
+  /// Before the cluster's first meeting.
+  __device__ void prepare() const {
+    if (thread_ != 0) return;
+    for (int parity = 0; parity < 2; ++parity) {
+      init_barrier(barriers_ + static_cast<unsigned>(parity) * kBarrierBytes);
+      expect_sums(parity);
+    }
+    publish_barriers();
   }
 
   /// Reads what the end of the unit of `channels` channels from `channel` on needs.
@@ -77,39 +88,45 @@ class UnitOutput {
 
  private:
   /// Of the mine_ outputs that this block finishes, the one of this thread's turn.
-  __device__ int mine(int turn) const { return thread_ + turn * threads_; }
+  __device__ int mine(int turn) const { return thread_ + turn * kThreads; }
 
   __device__ float sum_of_warps(const LinearArgs& p, int i) const {
     const unsigned char* at = sums_ + parity_ * p.shared.sums_parity + (i / kChannels * kRowFloats + i % kChannels) * 4;
-    // All loads before the first sum.
-    float part[kMaxLinearWarps];
+    float part[kWarps];  // all loads before the first sum
 #pragma unroll
-    for (int warp = 0; warp < kMaxLinearWarps; ++warp) {
-      part[warp] = warp < p.schedule.warps ? *reinterpret_cast<const float*>(at + warp * p.shared.sums_stride) : 0.0F;
-    }
+    for (int warp = 0; warp < kWarps; ++warp) part[warp] = *reinterpret_cast<const float*>(at + warp * p.shared.sums_stride);
     float sum = part[0];
 #pragma unroll
-    for (int warp = 1; warp < kMaxLinearWarps; ++warp) sum += part[warp];
+    for (int warp = 1; warp < kWarps; ++warp) sum += part[warp];
     return sum;
   }
 
-  /// Every block finishes its share of the outputs; the peers send it their sums.
+  /// Every block finishes its share of the outputs. All send it their sums, itself included, and a barrier counts the
+  /// bytes. No peer can be two units ahead, because it needs this block's sums of the unit between: two buffers do.
   __device__ void finish_with_peers(const LinearArgs& p) {
     float* peers = peers_ + parity_ * kOutputs;
-    for (int i = thread_; i < kOutputs; i += threads_) {
-      store_in_peer(peers + rank_ * mine_ + (i & (mine_ - 1)), static_cast<unsigned>(i >> mine_shift_),
-                    sum_of_warps(p, i));
+    const unsigned barrier = barriers_ + static_cast<unsigned>(parity_) * kBarrierBytes;
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int i = mine(turn);
+      if (i >= kOutputs) continue;
+      send_to_peer(peers + rank_ * mine_ + (i & (mine_ - 1)), barrier, static_cast<unsigned>(i >> mine_shift_),
+                   sum_of_warps(p, i));
     }
-    arrive_at_cluster();
-    wait_for_cluster();
+    wait_barrier(barrier, phase_);
+    if (thread_ == 0) expect_sums(parity_);
+    phase_ ^= static_cast<unsigned>(parity_);
 #pragma unroll
     for (int turn = 0; turn < kTurns; ++turn) {
       if (at_[turn] < 0) continue;
-      const float* at = peers + mine(turn);
-      float sum = at[0];
-      for (int block = 1; block < p.schedule.split; ++block) sum += at[block * mine_];
+      float sum = 0;
+      for (int block = 0; block < p.schedule.split; ++block) sum += peers[block * mine_ + mine(turn)];
       store(p, turn, sum);
     }
+  }
+
+  __device__ void expect_sums(int parity) const {
+    expect_bytes(barriers_ + static_cast<unsigned>(parity) * kBarrierBytes, kOutputs * static_cast<int>(sizeof(float)));
   }
 
   __device__ void store(const LinearArgs& p, int turn, float sum) const {
@@ -124,11 +141,12 @@ class UnitOutput {
 
   unsigned char* sums_;
   float* peers_;
+  unsigned barriers_;
+  unsigned phase_ = 0;
   int thread_;
-  int threads_;
   int rank_;
-  int mine_;  ///< outputs that this block finishes: a power of two where k is split
   int mine_shift_;
+  int mine_;  ///< outputs that this block finishes: a power of two where k is split
   int parity_ = 0;
   long at_[kTurns];  ///< elements from the start of y; -1: not this thread's, or outside y
   float scale_[kTurns];

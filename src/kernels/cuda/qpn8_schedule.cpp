@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 namespace qpn8::cuda {
 namespace {
 
 constexpr int kBulkCopyCapability = 90;
 constexpr int kAlignment = 128;
-constexpr int kReservedBytes = 1024;  // of shared memory, which the driver takes a block
 constexpr int kFloatBytes = 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -44,9 +43,21 @@ std::int64_t cluster_tiles(const LinearShape& shape, const ScheduleShape& schedu
   return divide_up(tiles_of(shape), std::max<std::int64_t>(1, group_clusters(shape, schedule)));
 }
 
+bool is_even(const LinearShape& shape, const ScheduleShape& schedule) {
+  const std::int64_t parts = static_cast<std::int64_t>(schedule.split) * schedule.warps;
+  return steps_of(shape) % (parts * schedule.chunk_steps) == 0;
+}
+
+bool is_resident(const LinearShape& shape, const ScheduleShape& schedule) {
+  const std::int64_t tiles = cluster_tiles(shape, schedule);
+  return shape.k % kStepInputs == 0 && is_even(shape, schedule) &&
+         warp_steps(shape, schedule) == schedule.chunk_steps && tiles <= schedule.unit_tiles && tiles <= schedule.slots;
+}
+
 SharedLayout shared_layout(const LinearShape& shape, const ScheduleShape& schedule, int rows) {
   SharedLayout layout;
-  layout.x = kMaxLinearWarps * kMaxSlots * kBarrierBytes;
+  layout.peer_barriers = kLinearWarps * kMaxSlots * kBarrierBytes;
+  layout.x = layout.peer_barriers + kAlignment;
   layout.x_bytes = warp_x_bytes(shape, schedule, rows);
   layout.ring = align_up(layout.x + schedule.warps * layout.x_bytes);
   layout.ring_bytes = schedule.slots * schedule.chunk_steps * kStepBytes;
@@ -71,6 +82,25 @@ SharedLayout shared_layout(const LinearShape& shape, const ScheduleShape& schedu
   return layout;
 }
 
+namespace {
+
+bool is_compiled(std::span<const FixedForm> forms, const ScheduleShape& schedule) {
+  const FixedForm form = {schedule.unit_tiles, schedule.chunk_steps, schedule.warps};
+  return std::find(forms.begin(), forms.end(), form) != forms.end();
+}
+
+}  // namespace
+
+bool runs_resident(const LinearShape& shape, const ScheduleShape& schedule, int rows, const DeviceLimits& device) {
+  return device.compute_capability >= kBulkCopyCapability && rows <= 8 && is_resident(shape, schedule) &&
+         is_compiled(kResidentForms, schedule);
+}
+
+bool runs_streamed(const LinearShape& shape, const ScheduleShape& schedule, int rows, const DeviceLimits& device) {
+  return device.compute_capability >= kBulkCopyCapability && rows <= 8 && is_even(shape, schedule) &&
+         is_compiled(kStreamedForms, schedule);
+}
+
 std::string schedule_refusal(const LinearShape& shape, const ScheduleShape& schedule, int rows,
                              const DeviceLimits& device) {
   const auto refuse = [&](const std::string& why) { return fmt::format("K={} N={}: {}", shape.k, shape.n, why); };
@@ -82,14 +112,15 @@ std::string schedule_refusal(const LinearShape& shape, const ScheduleShape& sche
   if (!is_power_of_two_up_to(schedule.split, bulk_copies ? kMaxCluster : 1)) {
     return refuse(fmt::format("k split over {} blocks; 1, 2, 4 or 8 from sm_90 on, 1 before it", schedule.split));
   }
-  if (schedule.warps < kMinLinearWarps || schedule.warps > kMaxLinearWarps) {
-    return refuse(fmt::format("{} warps a block; {} to {}", schedule.warps, kMinLinearWarps, kMaxLinearWarps));
+  if (schedule.warps != kLinearWarps && !(schedule.warps == kFewLinearWarps &&
+                                          runs_resident(shape, schedule, rows, device))) {
+    return refuse(fmt::format("{} warps a block; 8, or 5 where a resident unit is 5 tiles of 2 steps", schedule.warps));
   }
   if (group_clusters(shape, schedule) < 1) {
     return refuse(fmt::format("{} clusters for {} groups, which share none", schedule.clusters, shape.groups));
   }
-  if (!is_power_of_two_up_to(schedule.unit_tiles, 4) && !(schedule.unit_tiles == 5 && schedule.split == 1)) {
-    return refuse(fmt::format("units of {} tiles; 1, 2 or 4, or 5 where k is not split", schedule.unit_tiles));
+  if (!is_power_of_two_up_to(schedule.unit_tiles, 4) && !(schedule.unit_tiles == 5 && schedule.split == 1 && runs_resident(shape, schedule, rows, device))) {
+    return refuse(fmt::format("units of {} tiles; 1, 2 or 4, or 5 where a resident kernel is", schedule.unit_tiles));
   }
   if (schedule.slots < 1 || schedule.slots > kMaxSlots || (!bulk_copies && schedule.slots != kLaneCopySlots)) {
     return refuse(fmt::format("{} slots; 1 to {} from sm_90 on, {} before it", schedule.slots, kMaxSlots, kLaneCopySlots));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 // How the packed product of sm_80 and later walks a weight. Pure functions of shape and device, apart from the kernel
@@ -13,10 +15,8 @@ inline constexpr int kStepInputs = 32;    ///< k a step: 512 bytes of a tile's c
 inline constexpr int kStepBytes = kTileChannels * kStepInputs;
 inline constexpr int kWarpLanes = 32;
 inline constexpr int kLaneBytes = kStepBytes / kWarpLanes;
-inline constexpr int kMaxLinearWarps = 8;  ///< warps a block; they share k
-inline constexpr int kMinLinearWarps = 4;
-inline constexpr int kMaxLinearThreads = kMaxLinearWarps * kWarpLanes;
-inline constexpr int kMinLinearThreads = kMinLinearWarps * kWarpLanes;
+inline constexpr int kLinearWarps = 8;      ///< warps a block, which share k
+inline constexpr int kFewLinearWarps = 5;  ///< for a k of few steps that 5 divides better
 inline constexpr int kMaxSlots = 16;      ///< copies in flight a warp
 inline constexpr int kLaneCopySlots = 4;  ///< the same before sm_90, where the count must be a constant
 inline constexpr int kBarrierBytes = 8;   ///< of an mbarrier
@@ -42,7 +42,7 @@ struct DeviceLimits {
 struct ScheduleShape {
   int split = 1;     ///< blocks of a cluster: they share k and meet in distributed shared memory; 1, 2, 4 or 8
   int clusters = 1;  ///< launched; each owns a contiguous range of one group's tiles, or nothing
-  int warps = kMaxLinearWarps;  ///< a block: 4 to 8
+  int warps = kLinearWarps;  ///< a block: 8; or 5 for a resident schedule of units of 5 tiles and 2 steps
   int unit_tiles = 1;   ///< tiles between two sums over warps: 1, 2 or 4, or 5 where k is not split
   int chunk_steps = 2;  ///< steps a copy; even, or no less than a warp's steps
   int slots = 1;        ///< copies in flight a warp
@@ -57,6 +57,7 @@ struct LinearSchedule {
 
 /// Bytes from the start of a block's dynamic shared memory, which the barriers of the rings begin.
 struct SharedLayout {
+  int peer_barriers = 0;  ///< two
   int x = 0;            ///< x, a part of k a warp
   int x_bytes = 0;      ///< one warp's
   int ring = 0;         ///< a ring a warp
@@ -80,13 +81,43 @@ std::int64_t group_clusters(const LinearShape& shape, const ScheduleShape& sched
 /// Tiles of the longest cluster.
 std::int64_t cluster_tiles(const LinearShape& shape, const ScheduleShape& schedule);
 
+/// Whether every chunk of every warp has chunk_steps steps.
+bool is_even(const LinearShape& shape, const ScheduleShape& schedule);
+
+/// Whether every code has a place of its own in shared memory and a tile is one copy a warp: see KernelForm.
+bool is_resident(const LinearShape& shape, const ScheduleShape& schedule);
+
 SharedLayout shared_layout(const LinearShape& shape, const ScheduleShape& schedule, int rows);
 
-/// The schedule for one shape and number of rows, legal in the sense of schedule_refusal. Rows above what fits the
-/// shared memory are the caller's to split: see rows_that_fit.
-LinearSchedule choose_schedule(const LinearShape& shape, int rows, const DeviceLimits& device);
+/// A kernel compiled for chunks of a fixed number of steps, from sm_90 on, for 1 and 8 rows.
+struct FixedForm {
+  int unit_tiles = 1;
+  int chunk_steps = 2;
+  int warps = kLinearWarps;
 
-/// Most rows (16, 8 or 1) whose x fits beside the smallest ring; 0 if none do.
+  friend bool operator==(const FixedForm&, const FixedForm&) = default;
+};
+
+/// Straight-line kernels for schedules that are is_resident: what a small matrix of a decode step needs.
+inline constexpr std::array kResidentForms = {
+    FixedForm{1, 4}, FixedForm{1, 5}, FixedForm{1, 6}, FixedForm{1, 8}, FixedForm{1, 10}, FixedForm{1, 16},
+    FixedForm{2, 2}, FixedForm{2, 4}, FixedForm{2, 5}, FixedForm{2, 6}, FixedForm{2, 8},  FixedForm{2, 10},
+    FixedForm{4, 2}, FixedForm{4, 4}, FixedForm{4, 5}, FixedForm{5, 2, kFewLinearWarps}};
+
+/// Kernels for schedules that are is_even: what a large matrix needs.
+inline constexpr std::array kStreamedForms = {FixedForm{2, 6},  FixedForm{4, 6},  FixedForm{2, 8},  FixedForm{4, 8},
+                                              FixedForm{2, 10}, FixedForm{4, 10}, FixedForm{2, 12}, FixedForm{4, 12},
+                                              FixedForm{2, 16}, FixedForm{4, 16}};
+
+/// Whether a kernel of that form exists and serves the schedule.
+bool runs_resident(const LinearShape& shape, const ScheduleShape& schedule, int rows, const DeviceLimits& device);
+bool runs_streamed(const LinearShape& shape, const ScheduleShape& schedule, int rows, const DeviceLimits& device);
+
+/// The schedule for one shape and number of rows, legal in the sense of schedule_refusal. `split` and `warps` depend on
+/// shape and device alone. None if not even one row of x fits: see rows_that_fit.
+std::optional<LinearSchedule> choose_schedule(const LinearShape& shape, int rows, const DeviceLimits& device);
+
+/// Most rows (16, 8 or 1) that a schedule serves at once; 0 if there is none.
 int rows_that_fit(const LinearShape& shape, const DeviceLimits& device);
 
 /// Why the kernel cannot run like this, or an empty string. Nothing else keeps a schedule from giving wrong results.
