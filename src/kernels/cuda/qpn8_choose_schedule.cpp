@@ -32,7 +32,8 @@ struct MeasuredSplit {
 };
 
 constexpr std::array kMeasuredSplits = {
-    MeasuredSplit{4096, 1536, 1, 2},  // 8 rows: 3.3 us instead of 3.9, because a block reads half of x; 1 row: 2.8, not 2.2
+    MeasuredSplit{4096, 1536, 1,
+                  2},  // 8 rows: 3.3 us instead of 3.9, because a block reads half of x; 1 row: 2.8, not 2.2
 };
 
 /// The least split that gives seven tenths of the multiprocessors work and leaves room for codes beside x.
@@ -56,8 +57,8 @@ int share_of(const DeviceLimits& device, int blocks) {
 
 /// `schedule` with as many slots as fit `bytes`, and as are of use; no slots if not even one fits.
 ScheduleShape with_slots(const LinearShape& shape, ScheduleShape schedule, int rows, int bytes) {
-  const std::int64_t chunks = (warp_steps(shape, schedule) + schedule.chunk_steps - 1) / schedule.chunk_steps *
-                              cluster_tiles(shape, schedule);
+  const std::int64_t chunks =
+      (warp_steps(shape, schedule) + schedule.chunk_steps - 1) / schedule.chunk_steps * cluster_tiles(shape, schedule);
   schedule.slots = static_cast<int>(std::clamp<std::int64_t>(chunks, 1, kMaxSlots));
   while (schedule.slots > 0 && shared_layout(shape, schedule, rows).total > bytes) --schedule.slots;
   return schedule;

@@ -71,8 +71,8 @@ __device__ inline void copy_bulk_once(unsigned to, const void* from, int bytes, 
   unsigned long long policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-          to),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+          "r"(to),
       "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
       : "memory");
 #endif
@@ -106,8 +106,8 @@ __device__ inline void wait_for_cluster() {
 #endif
 }
 
-/// Writes into the shared memory of block `rank` of the cluster, at the address of `here` in this block, and reports the
-/// four bytes to the barrier at the place of `barrier` there.
+/// Writes into the shared memory of block `rank` of the cluster, at the address of `here` in this block, and reports
+/// the four bytes to the barrier at the place of `barrier` there.
 __device__ inline void send_to_peer(const float* here, unsigned barrier, unsigned rank, float value) {
 #if __CUDA_ARCH__ >= 900
   unsigned there;

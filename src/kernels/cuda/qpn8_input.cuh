@@ -8,8 +8,8 @@ namespace qpn8::cuda {
 /// x of one warp's part of k in shared memory. Each warp copies its own, so that nobody waits for anybody: bulk copies
 /// and a barrier of the block, also when clusters shared them, measured 0.7 us slower.
 ///
-/// kRows == 1: [steps][4 lanes][16 bytes], the same for every channel. Else [row groups of 8][steps][32 lanes][16 bytes]:
-/// a lane copies what it reads itself. Rows that are not there and k beyond the last are zeros.
+/// kRows == 1: [steps][4 lanes][16 bytes], the same for every channel. Else [row groups of 8][steps][32 lanes][16
+/// bytes]: a lane copies what it reads itself. Rows that are not there and k beyond the last are zeros.
 template <int kRows>
 class WarpInput {
   static constexpr int kLanes = kRows == 1 ? 4 : kWarpLanes;

@@ -5,10 +5,10 @@
 
 // y = x W^T for 1 to 16 rows of x and a packed E4M3 weight, sm_80 and later.
 //
-// A cluster of `split` blocks owns a range of tiles of 16 channels; its blocks and their warps share k. Each warp copies
-// its own codes into its own ring, and starts before the kernel before has finished: weights depend on nothing. x is
-// read after that. Sums are added in a fixed order - chains, then warp after warp - which depends on k, `split` and
-// `warps` alone.
+// A cluster of `split` blocks owns a range of tiles of 16 channels; its blocks and their warps share k. Each warp
+// copies its own codes into its own ring, and starts before the kernel before has finished: weights depend on nothing.
+// x is read after that. Sums are added in a fixed order - chains, then warp after warp - which depends on k, `split`
+// and `warps` alone.
 
 namespace qpn8::cuda {
 
@@ -16,8 +16,7 @@ namespace qpn8::cuda {
 inline constexpr int kResidentBlocks = 2;
 
 template <int kRows, int kUnitTiles, ScaleMode kScales, int kChunk, bool kResident, int kWarps>
-__global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks)
-    linear(const __grid_constant__ LinearArgs p) {
+__global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(const __grid_constant__ LinearArgs p) {
   using Product = TileProduct<kRows, kUnitTiles, kScales, kChunk, kResident>;
   // Forms with fixed chunks are for machines with bulk copies; before sm_90 they only exist to be named.
   if constexpr (kChunk == 0 || kBulkCopies) {

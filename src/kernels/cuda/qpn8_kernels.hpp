@@ -27,12 +27,12 @@ struct LinearArgs {
   int group_clusters;
   int rows;
   int k;
-  int steps;         ///< of k
-  int tiles;         ///< of a group
+  int steps;  ///< of k
+  int tiles;  ///< of a group
   int groups;
-  int columns;       ///< of y, over all groups; channels beyond it are padding
-  long x_stride;     ///< elements from row to row
-  long group_x;      ///< elements from group to group
+  int columns;    ///< of y, over all groups; channels beyond it are padding
+  long x_stride;  ///< elements from row to row
+  long group_x;   ///< elements from group to group
   long y_stride;
   bool y_is_float;
   int block_shift;       ///< block scales: log2 of the steps of a block
@@ -43,7 +43,8 @@ struct LinearArgs {
 enum class ScaleMode : unsigned char {
   channel,        ///< one a channel
   block,          ///< one a block of any size
-  aligned_block,  ///< blocks of 128 k, of which every chunk holds whole ones, or a part of one that is all of a warp's k
+  aligned_block,  ///< blocks of 128 k, of which every chunk holds whole ones, or a part of one that is all of a warp's
+                  ///< k
 };
 
 /// What is known when a kernel is compiled. Everything else it reads from its arguments.

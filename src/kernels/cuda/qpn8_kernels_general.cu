@@ -11,7 +11,7 @@ LinearKernel of_scales(ScaleMode scales) {
 
 template <int kRows>
 LinearKernel of_rows(const KernelForm& form) {
-  return form.unit_tiles == 1 ? of_scales<kRows, 1>(form.scales)
+  return form.unit_tiles == 1   ? of_scales<kRows, 1>(form.scales)
          : form.unit_tiles == 2 ? of_scales<kRows, 2>(form.scales)
                                 : of_scales<kRows, 4>(form.scales);
 }

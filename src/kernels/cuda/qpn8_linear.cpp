@@ -167,8 +167,8 @@ void qpn8_linear(const PackedLayout& weight, const __half* x, std::int64_t x_str
   multiply(weight, 1, {.data = x, .stride = x_stride, .rows = rows}, bias, y, stream);
 }
 
-void qpn8_linear_grouped(const PackedLayout& weight, std::int64_t groups, const ProductInput& x,
-                         const ProductOutput& y, cudaStream_t stream) {
+void qpn8_linear_grouped(const PackedLayout& weight, std::int64_t groups, const ProductInput& x, const ProductOutput& y,
+                         cudaStream_t stream) {
   check(x.rows >= 1 && x.rows <= kMaxLinearRows, "a packed product has 1 to 16 rows");
   multiply(weight, groups, x, nullptr, y, stream);
 }

@@ -36,10 +36,10 @@ struct ProductInput {
 void qpn8_linear(const PackedLayout& weight, const __half* x, std::int64_t x_stride, int rows, const float* bias,
                  const ProductOutput& y, cudaStream_t stream);
 
-/// `groups` independent products in one launch: channels [g n, (g + 1) n) of y are x[:, g k .. (g + 1) k) times the g-th
-/// weight. `weight` describes all of them stacked: weight.n is groups * n. Otherwise as above, without padding.
-void qpn8_linear_grouped(const PackedLayout& weight, std::int64_t groups, const ProductInput& x,
-                         const ProductOutput& y, cudaStream_t stream);
+/// `groups` independent products in one launch: channels [g n, (g + 1) n) of y are x[:, g k .. (g + 1) k) times the
+/// g-th weight. `weight` describes all of them stacked: weight.n is groups * n. Otherwise as above, without padding.
+void qpn8_linear_grouped(const PackedLayout& weight, std::int64_t groups, const ProductInput& x, const ProductOutput& y,
+                         cudaStream_t stream);
 
 /// The same under a given schedule, for tuning and tests; legal in the sense of schedule_refusal.
 void qpn8_linear_scheduled(const PackedLayout& weight, std::int64_t groups, const ScheduleShape& schedule,

@@ -6,8 +6,8 @@
 
 namespace qpn8::cuda {
 
-/// The end of a unit of kUnitTiles tiles: partial sums of the warps, then of the cluster's blocks, meet in shared memory;
-/// scale, bias, store. Everything but the sums is worked out beforehand.
+/// The end of a unit of kUnitTiles tiles: partial sums of the warps, then of the cluster's blocks, meet in shared
+/// memory; scale, bias, store. Everything but the sums is worked out beforehand.
 template <int kRows, int kUnitTiles, int kWarps>
 class UnitOutput {
   static constexpr int kChannels = kUnitTiles * kTileChannels;
@@ -94,7 +94,8 @@ class UnitOutput {
     const unsigned char* at = sums_ + parity_ * p.shared.sums_parity + (i / kChannels * kRowFloats + i % kChannels) * 4;
     float part[kWarps];  // all loads before the first sum
 #pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) part[warp] = *reinterpret_cast<const float*>(at + warp * p.shared.sums_stride);
+    for (int warp = 0; warp < kWarps; ++warp)
+      part[warp] = *reinterpret_cast<const float*>(at + warp * p.shared.sums_stride);
     float sum = part[0];
 #pragma unroll
     for (int warp = 1; warp < kWarps; ++warp) sum += part[warp];

@@ -5,8 +5,8 @@
 //
 // Layout of the codes: [n / 32 tiles][k / 16 groups][32 lanes][16 bytes]. A lane's 16 bytes are one channel at 16
 // consecutive k: channel 32 tile + 8 ((lane / 4) % 4) + lane % 4 + 4 (lane / 16), which is the column of the operand B
-// that the lane holds. Word j of the four is k = 4 j .. 4 j + 3 in the byte order {2, 0, 3, 1}: one shift a pair decodes
-// two codes at once.
+// that the lane holds. Word j of the four is k = 4 j .. 4 j + 3 in the byte order {2, 0, 3, 1}: one shift a pair
+// decodes two codes at once.
 //
 // A block computes one tile. Its split_k warps share k; a lane adds up `chains` independent sums, and the warps' sums
 // meet in shared memory in the order of the warps. No atomics: the same bits every time.
@@ -167,7 +167,8 @@ __device__ inline void put_sums(const float (&sum)[kQuadPairSums], float* tile) 
   const int lane = static_cast<int>(threadIdx.x) % kQuadPairLanes;
   const int column = lane / 4 % 4 * 8 + (lane & 2);
   const int row = (lane & 1) + lane / 16 * 4;
-  for (int i = 0; i < kQuadPairSums; ++i) tile[(row + (i & 2)) * kQuadPairColumns + column + (i & 4) + (i & 1)] = sum[i];
+  for (int i = 0; i < kQuadPairSums; ++i)
+    tile[(row + (i & 2)) * kQuadPairColumns + column + (i & 4) + (i & 1)] = sum[i];
 }
 
 /// The sum over the warps, in their order, with the factors of decode and channel.

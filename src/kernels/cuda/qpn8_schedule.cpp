@@ -25,9 +25,7 @@ int warp_x_bytes(const LinearShape& shape, const ScheduleShape& schedule, int ro
   return static_cast<int>(warp_steps(shape, schedule)) * step_bytes;
 }
 
-bool is_power_of_two_up_to(int value, int limit) {
-  return value >= 1 && value <= limit && (value & (value - 1)) == 0;
-}
+bool is_power_of_two_up_to(int value, int limit) { return value >= 1 && value <= limit && (value & (value - 1)) == 0; }
 
 }  // namespace
 
@@ -107,23 +105,26 @@ std::string schedule_refusal(const LinearShape& shape, const ScheduleShape& sche
   if (shape.k <= 0 || shape.n <= 0 || shape.k % 16 != 0 || shape.n % kTileChannels != 0 || shape.groups < 1) {
     return refuse("K must be a multiple of 16 and N of 16");
   }
-  if (rows < 1 || rows > kMaxLinearRows) return refuse(fmt::format("{} rows; 1 to {} are served", rows, kMaxLinearRows));
+  if (rows < 1 || rows > kMaxLinearRows)
+    return refuse(fmt::format("{} rows; 1 to {} are served", rows, kMaxLinearRows));
   const bool bulk_copies = device.compute_capability >= kBulkCopyCapability;
   if (!is_power_of_two_up_to(schedule.split, bulk_copies ? kMaxCluster : 1)) {
     return refuse(fmt::format("k split over {} blocks; 1, 2, 4 or 8 from sm_90 on, 1 before it", schedule.split));
   }
-  if (schedule.warps != kLinearWarps && !(schedule.warps == kFewLinearWarps &&
-                                          runs_resident(shape, schedule, rows, device))) {
+  if (schedule.warps != kLinearWarps &&
+      !(schedule.warps == kFewLinearWarps && runs_resident(shape, schedule, rows, device))) {
     return refuse(fmt::format("{} warps a block; 8, or 5 where a resident unit is 5 tiles of 2 steps", schedule.warps));
   }
   if (group_clusters(shape, schedule) < 1) {
     return refuse(fmt::format("{} clusters for {} groups, which share none", schedule.clusters, shape.groups));
   }
-  if (!is_power_of_two_up_to(schedule.unit_tiles, 4) && !(schedule.unit_tiles == 5 && schedule.split == 1 && runs_resident(shape, schedule, rows, device))) {
+  if (!is_power_of_two_up_to(schedule.unit_tiles, 4) &&
+      !(schedule.unit_tiles == 5 && schedule.split == 1 && runs_resident(shape, schedule, rows, device))) {
     return refuse(fmt::format("units of {} tiles; 1, 2 or 4, or 5 where a resident kernel is", schedule.unit_tiles));
   }
   if (schedule.slots < 1 || schedule.slots > kMaxSlots || (!bulk_copies && schedule.slots != kLaneCopySlots)) {
-    return refuse(fmt::format("{} slots; 1 to {} from sm_90 on, {} before it", schedule.slots, kMaxSlots, kLaneCopySlots));
+    return refuse(
+        fmt::format("{} slots; 1 to {} from sm_90 on, {} before it", schedule.slots, kMaxSlots, kLaneCopySlots));
   }
   const bool whole = schedule.chunk_steps >= warp_steps(shape, schedule);
   if (schedule.chunk_steps < 1 || (schedule.chunk_steps % 2 != 0 && !whole)) {

@@ -15,12 +15,12 @@ inline constexpr int kStepInputs = 32;    ///< k a step: 512 bytes of a tile's c
 inline constexpr int kStepBytes = kTileChannels * kStepInputs;
 inline constexpr int kWarpLanes = 32;
 inline constexpr int kLaneBytes = kStepBytes / kWarpLanes;
-inline constexpr int kLinearWarps = 8;      ///< warps a block, which share k
+inline constexpr int kLinearWarps = 8;     ///< warps a block, which share k
 inline constexpr int kFewLinearWarps = 5;  ///< for a k of few steps that 5 divides better
-inline constexpr int kMaxSlots = 16;      ///< copies in flight a warp
-inline constexpr int kLaneCopySlots = 4;  ///< the same before sm_90, where the count must be a constant
-inline constexpr int kBarrierBytes = 8;   ///< of an mbarrier
-inline constexpr int kMaxCluster = 8;     ///< blocks a cluster
+inline constexpr int kMaxSlots = 16;       ///< copies in flight a warp
+inline constexpr int kLaneCopySlots = 4;   ///< the same before sm_90, where the count must be a constant
+inline constexpr int kBarrierBytes = 8;    ///< of an mbarrier
+inline constexpr int kMaxCluster = 8;      ///< blocks a cluster
 inline constexpr int kMaxLinearRows = 16;
 
 /// What the schedule may depend on: `groups` independent products of n channels and k inputs each.
@@ -40,12 +40,12 @@ struct DeviceLimits {
 
 /// What the kernel is told. `split` and `warps` alone decide the order of a sum, and they never depend on the rows.
 struct ScheduleShape {
-  int split = 1;     ///< blocks of a cluster: they share k and meet in distributed shared memory; 1, 2, 4 or 8
-  int clusters = 1;  ///< launched; each owns a contiguous range of one group's tiles, or nothing
+  int split = 1;             ///< blocks of a cluster: they share k and meet in distributed shared memory; 1, 2, 4 or 8
+  int clusters = 1;          ///< launched; each owns a contiguous range of one group's tiles, or nothing
   int warps = kLinearWarps;  ///< a block: 8; or 5 for a resident schedule of units of 5 tiles and 2 steps
-  int unit_tiles = 1;   ///< tiles between two sums over warps: 1, 2 or 4, or 5 where k is not split
-  int chunk_steps = 2;  ///< steps a copy; even, or no less than a warp's steps
-  int slots = 1;        ///< copies in flight a warp
+  int unit_tiles = 1;        ///< tiles between two sums over warps: 1, 2 or 4, or 5 where k is not split
+  int chunk_steps = 2;       ///< steps a copy; even, or no less than a warp's steps
+  int slots = 1;             ///< copies in flight a warp
 
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
@@ -58,14 +58,14 @@ struct LinearSchedule {
 /// Bytes from the start of a block's dynamic shared memory, which the barriers of the rings begin.
 struct SharedLayout {
   int peer_barriers = 0;  ///< two
-  int x = 0;            ///< x, a part of k a warp
-  int x_bytes = 0;      ///< one warp's
-  int ring = 0;         ///< a ring a warp
-  int ring_bytes = 0;   ///< one warp's
-  int sums = 0;         ///< partial sums of the warps
-  int sums_stride = 0;  ///< from warp to warp
-  int sums_parity = 0;  ///< from the buffer of even units to that of odd ones
-  int peers = 0;        ///< partial sums of the cluster's blocks, for the outputs that the block finishes
+  int x = 0;              ///< x, a part of k a warp
+  int x_bytes = 0;        ///< one warp's
+  int ring = 0;           ///< a ring a warp
+  int ring_bytes = 0;     ///< one warp's
+  int sums = 0;           ///< partial sums of the warps
+  int sums_stride = 0;    ///< from warp to warp
+  int sums_parity = 0;    ///< from the buffer of even units to that of odd ones
+  int peers = 0;          ///< partial sums of the cluster's blocks, for the outputs that the block finishes
   int total = 0;
 };
 
@@ -100,9 +100,10 @@ struct FixedForm {
 
 /// Straight-line kernels for schedules that are is_resident: what a small matrix of a decode step needs.
 inline constexpr std::array kResidentForms = {
-    FixedForm{1, 4}, FixedForm{1, 5}, FixedForm{1, 6}, FixedForm{1, 8}, FixedForm{1, 10}, FixedForm{1, 16},
-    FixedForm{2, 2}, FixedForm{2, 4}, FixedForm{2, 5}, FixedForm{2, 6}, FixedForm{2, 8},  FixedForm{2, 10},
-    FixedForm{4, 2}, FixedForm{4, 4}, FixedForm{4, 5}, FixedForm{5, 2, kFewLinearWarps}};
+    FixedForm{1, 4},  FixedForm{1, 5},  FixedForm{1, 6}, FixedForm{1, 8},
+    FixedForm{1, 10}, FixedForm{1, 16}, FixedForm{2, 2}, FixedForm{2, 4},
+    FixedForm{2, 5},  FixedForm{2, 6},  FixedForm{2, 8}, FixedForm{2, 10},
+    FixedForm{4, 2},  FixedForm{4, 4},  FixedForm{4, 5}, FixedForm{5, 2, kFewLinearWarps}};
 
 /// Kernels for schedules that are is_even: what a large matrix needs.
 inline constexpr std::array kStreamedForms = {FixedForm{2, 6},  FixedForm{4, 6},  FixedForm{2, 8},  FixedForm{4, 8},

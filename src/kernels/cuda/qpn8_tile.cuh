@@ -30,8 +30,7 @@ class Chains {
     for (int group = 0; group < kRowGroups; ++group) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float total =
-            (chain_[0][group][i] + chain_[1][group][i]) + (chain_[2][group][i] + chain_[3][group][i]);
+        const float total = (chain_[0][group][i] + chain_[1][group][i]) + (chain_[2][group][i] + chain_[3][group][i]);
         sum.value[group][i] = fmaf(total, scale, sum.value[group][i]);
 #pragma unroll
         for (auto& chain : chain_) chain[group][i] = 0;
@@ -152,8 +151,8 @@ class TileProduct {
   }
 
   /// The sums of a block of k are scaled before those of the next are begun.
-  __device__ void fold_after(int begin, int at, int count, Chains<kRowGroups>& chains, Sum& sum,
-                             const Scales& scales, int tile) {
+  __device__ void fold_after(int begin, int at, int count, Chains<kRowGroups>& chains, Sum& sum, const Scales& scales,
+                             int tile) {
     if constexpr (kScales == ScaleMode::aligned_block) {
       // `at` is a constant where the chunk is one: so is the place of each fold.
       if (at % 4 == 3 || at + 1 == count) chains.fold_into(sum, scales.at(tile, (begin + at) >> kAlignedShift));
