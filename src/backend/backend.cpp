@@ -10,6 +10,8 @@ void Backend::prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs
   append_kv(cache, layer, heads.k, heads.v, batch);
 }
 
+void Backend::require_room(const Plan& /*plan*/) {}
+
 void Backend::run_step(const Batch& /*batch*/, int /*variant*/, const std::function<void()>& step) { step(); }
 
 }  // namespace qpn8

@@ -131,6 +131,10 @@ class Backend {
 
   // --- weights ------------------------------------------------------------------------------------------------------
 
+  /// Called before the first weight is loaded: Error::missing_capability if the plan's weights do not fit into what the
+  /// device has free, so that a load that must fail does so before it has begun.
+  virtual void require_room(const Plan& plan);
+
   /// Packs or copies a projection as its plan says; the pages of the checkpoint are released as they are consumed.
   /// Errors name the tensor.
   virtual std::unique_ptr<Linear> load_linear(const LinearSource& source) = 0;

@@ -87,6 +87,7 @@ LoadedModel load_model(FrontEnd front, const LoadObserver& observer) {
                      .model = nullptr,
                      .cache = nullptr};
   loaded.backend = make_backend(loaded.front.options(), loaded.plan);
+  loaded.backend->require_room(loaded.plan);
   load_weights(loaded, projections, observer);
   make_cache(loaded);
   return loaded;

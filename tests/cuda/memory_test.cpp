@@ -41,6 +41,17 @@ TEST_F(CudaMemory, MoreThanTheGpuHasIsRefusedWithTheSizesAndTheBackendGoesOn) {
   EXPECT_EQ(test::on_host<float>(gpu(), gpu().allocate(DType::f32, 1, 4).tensor)(0, 3), 0.0F);
 }
 
+TEST_F(CudaMemory, WeightsThatCannotFitAreRefusedBeforeTheFirstIsLoaded) {
+  const auto plan_of = [](Route route, std::int64_t n) {
+    return Plan(Hardware{}, Topology{}, {}, {test::planned(route, n, 1 << 20)});
+  };
+  gpu().require_room(plan_of(Route::qpn8, 1024));
+  for (const Route route : {Route::dense, Route::qpn8}) {
+    test::expect_error([&] { gpu().require_room(plan_of(route, 1 << 24)); }, Error::missing_capability,
+                       testing::HasSubstr("are free"));
+  }
+}
+
 TEST_F(CudaMemory, AWidthOfHeadsWithoutAKernelIsRefused) {
   for (const std::int64_t head_dim : {6, 260}) {
     test::expect_error(

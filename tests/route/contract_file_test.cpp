@@ -90,10 +90,12 @@ TEST_F(ContractFile, AFileThatCannotBeReadOrIsTooLargeIsNamed) {
   EXPECT_THAT(test::error_of([&] { load_contracts(missing); }), HasSubstr("missing.json"));
   const std::vector<std::string> large = {(folder_ / "large.json").string()};
   std::ofstream(large[0]) << std::string((1 << 20) + 1, ' ');
-  EXPECT_EQ(test::error_of([&] { load_contracts(large); }), large[0] + ": is 1048577 bytes long, expected at most 1048576");
+  EXPECT_EQ(test::error_of([&] { load_contracts(large); }),
+            large[0] + ": is 1048577 bytes long, expected at most 1048576");
   const std::vector<std::string> empty = {(folder_ / "empty.json").string()};
   std::ofstream(empty[0]) << "";
-  EXPECT_THAT(test::error_of([&] { load_contracts(empty); }), ::testing::StartsWith(empty[0] + ":1:1: not valid JSON: "));
+  EXPECT_THAT(test::error_of([&] { load_contracts(empty); }),
+              ::testing::StartsWith(empty[0] + ":1:1: not valid JSON: "));
 }
 
 // docs/contracts.md shows a whole contract; a reader who copies it must get one that loads.

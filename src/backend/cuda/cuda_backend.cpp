@@ -25,6 +25,7 @@
 #include "kernels/cuda/route_experts.hpp"
 #include "kernels/cuda/rows.hpp"
 #include "qpn8/error.hpp"
+#include "qpn8/half.hpp"
 #include "qpn8/schedule.hpp"
 
 namespace qpn8 {
@@ -131,6 +132,26 @@ class CudaBackend : public Backend {
 
   std::unique_ptr<KvCache> make_kv_cache(const KvShape& shape) override {
     return std::make_unique<cuda::CudaKvCache>(shape);
+  }
+
+  void require_room(const Plan& plan) override {
+    double needed = 0;  // a product of sizes that a file makes up may not fit an integer
+    for (const PlannedProjection& projection : plan.projections()) {
+      const TensorDesc& tensor = projection.tensor;
+      const bool packed = projection.route == Route::qpn8;
+      const auto channels = static_cast<double>(packed ? std::max(projection.padded_n, tensor.n) : tensor.n);
+      needed +=
+          channels * static_cast<double>(tensor.k * tensor.groups) * (packed ? sizeof(std::uint8_t) : sizeof(Half));
+    }
+    std::size_t free = 0;
+    std::size_t total = 0;
+    cuda::check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    if (needed <= static_cast<double>(free)) return;
+    throw Error(
+        Error::missing_capability,
+        fmt::format("the weights need {:.1f} GiB of GPU memory, {:.1f} of {:.1f} GiB are free; a smaller model "
+                    "or --device cpu is needed",
+                    needed / (1 << 30), static_cast<double>(free) / (1 << 30), static_cast<double>(total) / (1 << 30)));
   }
 
   std::unique_ptr<Linear> load_linear(const LinearSource& source) override {

@@ -75,8 +75,14 @@ __device__ Part part_of_block(const Call& call) {
 // one block alone has to hide the memory's latency. kChunks: 128 dimensions each.
 template <class T, int kChunks>
 __global__ void __launch_bounds__(kThreads) sum_split(const Call call) {
-  wait_for_earlier_kernels();
+  __shared__ alignas(16) float queries[kHeadsPerBlock][kMaxHeadDim];
   const Part part = part_of_block(call);
+  const int head_dim = static_cast<int>(call.layer.head_dim);
+  wait_for_earlier_kernels();
+  const __half* q = call.q.data + part.row * call.q.stride + part.first_head * head_dim;
+  for (int i = threadIdx.x * kDimsPerLane; i < part.heads * head_dim; i += kThreads * kDimsPerLane) {
+    *reinterpret_cast<float4*>(&queries[i / head_dim][i % head_dim]) = load_four(q + i);
+  }
   const int last = call.last(part.row);
   const int first = call.first(part.row);
   const int begin = part.split * kSplit;
@@ -86,7 +92,6 @@ __global__ void __launch_bounds__(kThreads) sum_split(const Call call) {
   __shared__ alignas(16) float sums[kWarps][kHeadsPerBlock][kDimsPerChunk];
   const int warp = threadIdx.x / kWarpSize;
   const int lane = threadIdx.x % kWarpSize;
-  const int head_dim = static_cast<int>(call.layer.head_dim);
   const long sequence = static_cast<long>(call.places.slots[part.row]) * call.layer.kv_heads + part.kv_head;
   const long base = (sequence * call.layer.capacity + begin + warp * kPositionsPerWarp) * head_dim;
   const T* keys = reinterpret_cast<const T*>(call.layer.keys) + base;
@@ -105,12 +110,12 @@ __global__ void __launch_bounds__(kThreads) sum_split(const Call call) {
       value[i][c] = there ? load_four(values + i * head_dim + dim) : float4{};
     }
   }
-  const __half* q = call.q.data + part.row * call.q.stride + part.first_head * head_dim;
+  __syncthreads();
   for (int h = 0; h < part.heads; ++h) {
     float score[kPositionsPerWarp] = {};
     for (int c = 0; c < kChunks; ++c) {
       const int dim = (c * kWarpSize + lane) * kDimsPerLane;
-      const float4 query = dim < head_dim ? load_four(q + h * head_dim + dim) : float4{};
+      const float4 query = dim < head_dim ? load_four(&queries[h][dim]) : float4{};
       for (int i = 0; i < kPositionsPerWarp; ++i) score[i] += dot(query, key[i][c]);
     }
     for (int i = 0; i < kPositionsPerWarp; ++i) {

@@ -13,7 +13,6 @@ namespace qpn8::cuda {
 
 /// Positions that one block sums; also the unit in which a sum is split, counted from position 0.
 inline constexpr std::int64_t kAttentionSplit = 64;
-inline constexpr std::int64_t kMaxHeadDim = 256;
 
 struct AttentionRule {
   std::int64_t heads = 0;

@@ -38,6 +38,7 @@ struct HeadWorks {
   KvLayer layer;
   RowPlaces places;
 };
+/// head_dim is at most kMaxHeadDim.
 void process_heads(const HeadWorks& work, std::int64_t rows, const Stream& stream);
 
 /// angles[t] = cosines of positions[t] * frequencies, then sines, times scale. The angle is an FP32 product.

@@ -7,6 +7,9 @@
 
 namespace qpn8::cuda {
 
+/// Widest head that the kernels have lanes for.
+inline constexpr std::int64_t kMaxHeadDim = 256;
+
 /// The keys and values of one layer in device memory, each [slot][kv_head][position][head_dim] of F16 or F32: one key
 /// head of one sequence is read from its first position to its last without gaps.
 struct KvLayer {

@@ -7,6 +7,7 @@
 
 #include "base/dtype.hpp"
 #include "kernels/cuda/packed_layout.hpp"
+#include "kernels/cuda/qpn8_schedule.hpp"
 
 namespace qpn8::cuda {
 
@@ -18,12 +19,33 @@ struct ProductOutput {
   std::int64_t stride = 0;  ///< elements between rows
 };
 
-/// y = x W^T + bias for 1 to kMaxPackedRows rows, asynchronously on `stream`.
+/// x of a product: FP16 in device memory, rows `stride` elements apart and 16-byte aligned.
+struct ProductInput {
+  const __half* data = nullptr;
+  std::int64_t stride = 0;
+  int rows = 0;
+};
+
+/// y = x W^T + bias for 1 to kMaxLinearRows rows, asynchronously on `stream`; x [rows, k].
 ///
-/// x [rows, k] FP16 with x_stride elements between rows, rows 16-byte aligned; bias n floats or null, added in FP32.
-/// FP32 accumulation in a fixed order that does not depend on rows: row i of an m-row call equals the 1-row call bit
-/// for bit. x and y do not overlap. Error::missing_capability if the launch fails.
+/// bias n floats or null, added in FP32. FP32 accumulation in a fixed order that depends on the shape and the device
+/// alone: row i of an m-row call equals the 1-row call bit for bit. x and y do not overlap.
+/// From sm_90 on the kernel reads codes, scales and bias before the kernels that precede it on the stream have finished
+/// (programmatic dependent launch), so what writes those must have finished before this call.
+/// Error::missing_capability if the launch fails, Error::unsupported_shape for what no schedule serves.
 void qpn8_linear(const PackedLayout& weight, const __half* x, std::int64_t x_stride, int rows, const float* bias,
                  const ProductOutput& y, cudaStream_t stream);
+
+/// `groups` independent products in one launch: channels [g n, (g + 1) n) of y are x[:, g k .. (g + 1) k) times the
+/// g-th weight. `weight` describes all of them stacked: weight.n is groups * n. Otherwise as above, without padding.
+void qpn8_linear_grouped(const PackedLayout& weight, std::int64_t groups, const ProductInput& x, const ProductOutput& y,
+                         cudaStream_t stream);
+
+/// The same under a given schedule, for tuning and tests; legal in the sense of schedule_refusal.
+void qpn8_linear_scheduled(const PackedLayout& weight, std::int64_t groups, const ScheduleShape& schedule,
+                           const ProductInput& x, const float* bias, const ProductOutput& y, cudaStream_t stream);
+
+/// What schedules may rely on for the current device and for the code that was built for it.
+DeviceLimits linear_limits();
 
 }  // namespace qpn8::cuda

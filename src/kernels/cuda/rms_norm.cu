@@ -6,43 +6,44 @@ namespace {
 
 constexpr int kThreads = 512;
 
-/// kWidth FP16 numbers that move together.
-template <int kWidth>
-struct Piece {
-  __half values[kWidth];
-};
-template <>
-struct alignas(16) Piece<8> {
-  __half values[8];
+/// kWidth numbers that move together.
+template <class T, int kWidth>
+struct alignas(kWidth == 1 ? alignof(T) : 16) Piece {
+  T values[kWidth];
 };
 
-template <int kWidth>
-__device__ Piece<kWidth>* piece_at(__half* row, long i) {
-  return reinterpret_cast<Piece<kWidth>*>(row) + i;
+/// Piece i of a row.
+template <int kWidth, class T>
+__device__ Piece<T, kWidth>& piece_at(T* row, long i) {
+  return *(reinterpret_cast<Piece<T, kWidth>*>(row) + i);
 }
-template <int kWidth>
-__device__ const Piece<kWidth>* piece_at(const __half* row, long i) {
-  return reinterpret_cast<const Piece<kWidth>*>(row) + i;
+template <int kWidth, class T>
+__device__ const Piece<T, kWidth>& piece_at(const T* row, long i) {
+  return *(reinterpret_cast<const Piece<T, kWidth>*>(row) + i);
 }
 
-// A block a row. The first piece of each thread stays in registers: rows of up to 4,096 are read once.
+// A block a row. The first piece of each thread stays in registers, so that rows of up to 4,096 are read once, and its
+// weights are asked for before the kernels before have ended.
 template <int kWidth, bool kAdd>
 __global__ void __launch_bounds__(kThreads) normalise(MatrixView<__half> x, MatrixView<const __half> delta,
                                                       const float* weight, float eps, MatrixView<__half> out) {
-  wait_for_earlier_kernels();
   const long row = blockIdx.x;
   __half* in = x.data + row * x.stride;
   const long pieces = x.cols / kWidth;
-  Piece<kWidth> first = {};
+  Piece<__half, kWidth> first = {};
+  Piece<float, kWidth> first_weights = {};
+  allow_next_kernel();
+  if (threadIdx.x < pieces) first_weights = piece_at<kWidth>(weight, threadIdx.x);
+  wait_for_earlier_kernels();
   float squares = 0.0F;
   for (long i = threadIdx.x; i < pieces; i += kThreads) {
-    Piece<kWidth> piece = *piece_at<kWidth>(in, i);
+    Piece<__half, kWidth> piece = piece_at<kWidth>(in, i);
     if (kAdd) {
-      const Piece<kWidth> added = *piece_at<kWidth>(delta.data + row * delta.stride, i);
+      const Piece<__half, kWidth> added = piece_at<kWidth>(delta.data + row * delta.stride, i);
       for (int j = 0; j < kWidth; ++j) {
         piece.values[j] = __float2half_rn(__half2float(piece.values[j]) + __half2float(added.values[j]));
       }
-      *piece_at<kWidth>(in, i) = piece;
+      piece_at<kWidth>(in, i) = piece;
     }
     if (i == threadIdx.x) first = piece;
     for (int j = 0; j < kWidth; ++j) {
@@ -52,11 +53,13 @@ __global__ void __launch_bounds__(kThreads) normalise(MatrixView<__half> x, Matr
   }
   const float scale = rsqrtf(block_sum<kThreads>(squares) / static_cast<float>(x.cols) + eps);
   for (long i = threadIdx.x; i < pieces; i += kThreads) {
-    Piece<kWidth> piece = i == threadIdx.x ? first : *piece_at<kWidth>(in, i);
+    const bool kept = i == threadIdx.x;
+    Piece<__half, kWidth> piece = kept ? first : piece_at<kWidth>(in, i);
+    const Piece<float, kWidth> weights = kept ? first_weights : piece_at<kWidth>(weight, i);
     for (int j = 0; j < kWidth; ++j) {
-      piece.values[j] = __float2half_rn(__half2float(piece.values[j]) * scale * weight[i * kWidth + j]);
+      piece.values[j] = __float2half_rn(__half2float(piece.values[j]) * scale * weights.values[j]);
     }
-    *piece_at<kWidth>(out.data + row * out.stride, i) = piece;
+    piece_at<kWidth>(out.data + row * out.stride, i) = piece;
   }
 }
 

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/cuda/qpn8_schedule.hpp"
+
+// What was measured on an H200 (docs/performance-cuda.md) as rules: how k is split, then the first form that fits.
+
+namespace qpn8::cuda {
+namespace {
+
+constexpr int kBulkCopyCapability = 90;
+constexpr int kReservedBytes = 1024;  // of shared memory, which the driver takes a block
+
+// Beyond this k a block's x of 8 rows leaves too little shared memory for codes.
+constexpr std::int64_t kMostInputsABlock = 8192;
+
+// A matrix from here on keeps the memory busy by itself: deeper rings pay more than a second block that loads ahead.
+constexpr std::int64_t kLargeBytes = std::int64_t{32} << 20;
+
+std::int64_t tiles_of(const LinearShape& shape) { return shape.n / kTileChannels; }
+
+bool has_bulk_copies(const DeviceLimits& device) { return device.compute_capability >= kBulkCopyCapability; }
+
+/// Where measurements overrule the rule below.
+struct MeasuredSplit {
+  std::int64_t k;
+  std::int64_t n;
+  std::int64_t groups;
+  int split;
+};
+
+constexpr std::array kMeasuredSplits = {
+    MeasuredSplit{4096, 1536, 1,
+                  2},  // 8 rows: 3.3 us instead of 3.9, because a block reads half of x; 1 row: 2.8, not 2.2
+};
+
+/// The least split that gives seven tenths of the multiprocessors work and leaves room for codes beside x.
+int choose_split(const LinearShape& shape, const DeviceLimits& device) {
+  if (!has_bulk_copies(device)) return 1;
+  for (const MeasuredSplit& measured : kMeasuredSplits) {
+    if (shape.k == measured.k && shape.n == measured.n && shape.groups == measured.groups) return measured.split;
+  }
+  int split = 1;
+  while (split < kMaxCluster && (tiles_of(shape) * shape.groups * split * 10 < device.multiprocessors * 7 ||
+                                 shape.k > kMostInputsABlock * split)) {
+    split *= 2;
+  }
+  return split;
+}
+
+/// Shared memory of a block such that `blocks` of them share a multiprocessor.
+int share_of(const DeviceLimits& device, int blocks) {
+  return std::min(device.block_shared_bytes, device.multiprocessor_shared_bytes / blocks - kReservedBytes);
+}
+
+/// `schedule` with as many slots as fit `bytes`, and as are of use; no slots if not even one fits.
+ScheduleShape with_slots(const LinearShape& shape, ScheduleShape schedule, int rows, int bytes) {
+  const std::int64_t chunks =
+      (warp_steps(shape, schedule) + schedule.chunk_steps - 1) / schedule.chunk_steps * cluster_tiles(shape, schedule);
+  schedule.slots = static_cast<int>(std::clamp<std::int64_t>(chunks, 1, kMaxSlots));
+  while (schedule.slots > 0 && shared_layout(shape, schedule, rows).total > bytes) --schedule.slots;
+  return schedule;
+}
+
+std::optional<ScheduleShape> resident(const LinearShape& shape, const ScheduleShape& base, int rows,
+                                      const DeviceLimits& device) {
+  for (const FixedForm& form : kResidentForms) {
+    ScheduleShape schedule = base;
+    schedule.unit_tiles = form.unit_tiles;
+    schedule.chunk_steps = form.chunk_steps;
+    schedule.warps = form.warps;
+    for (const int blocks : {2, 1}) {
+      schedule = with_slots(shape, schedule, rows, share_of(device, blocks));
+      if (runs_resident(shape, schedule, rows, device) && schedule_refusal(shape, schedule, rows, device).empty()) {
+        return schedule;
+      }
+    }
+  }
+  return {};
+}
+
+std::optional<ScheduleShape> streamed(const LinearShape& shape, const ScheduleShape& base, int rows,
+                                      const DeviceLimits& device) {
+  constexpr std::array kChunks = {16, 12, 10, 8, 6};
+  constexpr int kFewestSlots = 2;
+  const bool large = shape.k * shape.n * shape.groups >= kLargeBytes;
+  ScheduleShape schedule = base;
+  schedule.unit_tiles = rows == 1 ? 4 : 2;
+  for (const int blocks : {2, 1}) {
+    if (large && blocks == 2) continue;
+    for (const int chunk : kChunks) {
+      schedule.chunk_steps = chunk;
+      schedule = with_slots(shape, schedule, rows, share_of(device, blocks));
+      const int wanted = blocks == 2 ? kFewestSlots + 1 : kFewestSlots;
+      if (schedule.slots >= wanted && runs_streamed(shape, schedule, rows, device)) return schedule;
+    }
+  }
+  return {};
+}
+
+std::optional<ScheduleShape> general(const LinearShape& shape, const ScheduleShape& base, int rows,
+                                     const DeviceLimits& device) {
+  for (const int chunk : {8, 4, 2}) {
+    for (const int unit_tiles : {2, 1}) {
+      ScheduleShape schedule = base;
+      schedule.chunk_steps = chunk;
+      schedule.unit_tiles = unit_tiles;
+      if (has_bulk_copies(device)) {
+        schedule = with_slots(shape, schedule, rows, device.block_shared_bytes);
+      } else {
+        schedule.slots = kLaneCopySlots;
+      }
+      if (schedule_refusal(shape, schedule, rows, device).empty()) return schedule;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<LinearSchedule> choose_schedule(const LinearShape& shape, int rows, const DeviceLimits& device) {
+  ScheduleShape base;
+  base.split = choose_split(shape, device);
+  base.clusters = std::max(static_cast<int>(shape.groups), device.multiprocessors / base.split);
+  const std::string parts = base.split == 1 ? "k in one block" : fmt::format("k over {} blocks", base.split);
+  if (const auto schedule = resident(shape, base, rows, device)) {
+    return LinearSchedule{*schedule, parts + ", every code in shared memory before x is known"};
+  }
+  if (const auto schedule = streamed(shape, base, rows, device)) {
+    return LinearSchedule{*schedule, parts + fmt::format(", {} copies of {} steps in flight a warp", schedule->slots,
+                                                         schedule->chunk_steps)};
+  }
+  if (const auto schedule = general(shape, base, rows, device)) {
+    return LinearSchedule{*schedule, parts + ", steps counted at run time: no compiled form fits"};
+  }
+  return {};
+}
+
+int rows_that_fit(const LinearShape& shape, const DeviceLimits& device) {
+  for (const int rows : {kMaxLinearRows, 8, 1}) {
+    if (choose_schedule(shape, rows, device)) return rows;
+  }
+  return 0;
+}
+
+}  // namespace qpn8::cuda
