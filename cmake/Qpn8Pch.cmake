@@ -11,6 +11,8 @@ function(qpn8_pch name)
   add_library(${name} OBJECT "${source}")
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  # As the targets that reuse it are compiled: -fPIC for a library, -fPIE for a program.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 

@@ -2,7 +2,8 @@ if(QPN8_PCH)
   qpn8_pch(qpn8_pch
     HEADERS <algorithm> <filesystem> <fmt/format.h> <functional> <map> <memory> <nlohmann/json.hpp> <optional>
             <string> <variant> <vector>
-    LIBRARIES Threads::Threads fmt::fmt nlohmann_json::nlohmann_json)
+    LIBRARIES Threads::Threads fmt::fmt nlohmann_json::nlohmann_json
+    OPTIONS -fPIC)
 endif()
 
 # qpn8_library(<name> SOURCES ... [PUBLIC ...] [PRIVATE ...]): one static library a folder of src/. What links it sees
