@@ -14,10 +14,8 @@
 namespace qpn8 {
 namespace {
 
-std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
-  CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
-  if (plan.workspace_bytes() > 0) cpu.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
-  return make_cpu_backend(cpu);
+std::size_t workspace_bytes(const Plan& plan) {
+  return plan.workspace_bytes() > 0 ? static_cast<std::size_t>(plan.workspace_bytes()) : Workspace::kDefaultBytes;
 }
 
 // One rank runs everything so far; what the model could be split into has been checked by its projections.
@@ -72,6 +70,12 @@ void make_cache(LoadedModel& loaded, const EngineOptions& options) {
 
 }  // namespace
 
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Hardware& hardware,
+                                      std::size_t workspace_bytes) {
+  return make_cpu_backend(
+      {.threads = options.threads, .workspace_bytes = workspace_bytes, .isa = cpu::parse_isa(hardware.isa)});
+}
+
 void select_kernels(const Hardware& hardware) { cpu::use_isa(cpu::parse_isa(hardware.isa)); }
 
 std::int64_t context_length(const ModelConfig& config, std::int64_t max_model_len) {
@@ -102,8 +106,8 @@ std::vector<TokenId> end_tokens(const ModelConfig& config, const GenerationConfi
   return ids;
 }
 
-LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options,
-                       const LoadObserver& observer) {
+LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options, const LoadObserver& observer,
+                       const BackendWrapper& wrap) {
   const Hardware hardware = chosen_hardware(options);
   select_kernels(hardware);
   const ModelConfig config = load_model_config(folder);
@@ -127,7 +131,8 @@ LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions&
                      .backend = nullptr,
                      .model = nullptr,
                      .cache = nullptr};
-  loaded.backend = make_backend(options, loaded.plan);
+  loaded.backend = make_backend(options, hardware, workspace_bytes(loaded.plan));
+  if (wrap) loaded.backend = wrap(std::move(loaded.backend));
   load_weights(loaded, config, projections, observer);
   make_cache(loaded, options);
   return loaded;

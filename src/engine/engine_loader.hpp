@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,9 +33,17 @@ struct LoadedModel {
   std::unique_ptr<Cache> cache;
 };
 
+/// Puts something between a model and its device, such as a Backend that records; takes the backend over.
+using BackendWrapper = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
+
 /// Loads a folder as Engine's constructor documents. What can fail cheaply comes first: options, config, headers, plan,
-/// tokenizer; then the weights.
-LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options, const LoadObserver& observer);
+/// tokenizer; then the weights, on the backend that `wrap` makes of the device's, if it is given.
+LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options, const LoadObserver& observer,
+                       const BackendWrapper& wrap = nullptr);
+
+/// The device of an engine with these options, with `workspace_bytes` for its products. Errors as in load_model.
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Hardware& hardware,
+                                      std::size_t workspace_bytes);
 
 /// Makes the kernels those of this hardware. The instruction set is the process's, so an engine selects its own before
 /// it computes: two engines that force different ones may take turns. Error::missing_capability if the machine lacks
