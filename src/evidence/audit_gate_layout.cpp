@@ -183,9 +183,9 @@ std::string excluded_fault(const GateSubject& subject, const std::string& role) 
   for (const std::int64_t m : {1, 9}) {
     const Matrix<float> y = product_by_steps(backend, *weight, x, m, backend.activation_type());
     const Measures measures = measure(y.view(), exact.values.view());
-    if (measures.finite && measures.relative_l2_unrounded <= kSameWeightsL2) continue;
+    if (measures.finite && measures.relative_l2 <= kSameWeightsL2) continue;
     return fmt::format("M = {}: planned dense, but its product is {:.3g} from that of the original weights", m,
-                       measures.relative_l2_unrounded);
+                       measures.relative_l2);
   }
   return "";
 }

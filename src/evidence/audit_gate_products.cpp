@@ -71,7 +71,7 @@ std::string fp32_fault(const GateSubject& subject, const LinearSource& source) {
     const Measures measures = measure(y.view(), expected.view());
     if (measures.finite && measures.relative_l2 <= bound) continue;
     return fmt::format("M = {}: relative L2 to the original weights' product is {:.3g}, at most {:.3g} is right", m,
-                       measures.relative_l2_unrounded, bound);
+                       measures.relative_l2, bound);
   }
   return "";
 }

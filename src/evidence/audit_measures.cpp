@@ -38,7 +38,7 @@ Measures measure_all(MatrixView<const float> result, MatrixView<const T> referen
   check(result.rows == reference.rows && result.cols == reference.cols, "results and references pair up");
   Measures measures;
   RelativeNorm rounded;
-  RelativeNorm unrounded;
+  RelativeNorm delivered;
   std::int64_t exact = 0;
   for (std::int64_t i = 0; i < result.rows; ++i) {
     for (std::size_t j = 0; j < static_cast<std::size_t>(result.cols); ++j) {
@@ -50,7 +50,7 @@ Measures measure_all(MatrixView<const float> result, MatrixView<const T> referen
       const std::int64_t ulps = std::abs(position(half) - position(expected_half));
       exact += ulps == 0 ? 1 : 0;
       measures.max_ulp = std::max(measures.max_ulp, ulps);
-      unrounded.add(value, expected);
+      delivered.add(value, expected);
       if (is_finite(half) && is_finite(expected_half)) {
         rounded.add(to_float(half), to_float(expected_half));
       } else if (ulps != 0 || std::isnan(value)) {
@@ -62,8 +62,8 @@ Measures measure_all(MatrixView<const float> result, MatrixView<const T> referen
   if (measures.outputs > 0) {
     measures.exact_fp16_fraction = static_cast<double>(exact) / static_cast<double>(measures.outputs);
   }
-  measures.relative_l2 = rounded.value();
-  measures.relative_l2_unrounded = unrounded.value();
+  measures.relative_l2 = delivered.value();
+  measures.relative_l2_fp16 = rounded.value();
   return measures;
 }
 

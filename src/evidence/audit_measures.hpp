@@ -9,11 +9,11 @@ namespace qpn8 {
 /// How far results are from a reference.
 struct Measures {
   std::int64_t outputs = 0;
-  double exact_fp16_fraction = 1.0;    ///< outputs that are the reference's FP16 number once both are rounded to FP16
-  double relative_l2 = 0.0;            ///< ||result - reference|| / ||reference||, both rounded to FP16
-  double relative_l2_unrounded = 0.0;  ///< the same of the numbers as they are
-  std::int64_t max_ulp = 0;            ///< most FP16 numbers between a result and its reference
-  bool finite = true;                  ///< no result is NaN or beyond FP16 where its reference is not
+  double exact_fp16_fraction = 1.0;  ///< outputs that are the reference's FP16 number once both are rounded to FP16
+  double relative_l2 = 0.0;          ///< ||result - reference|| / ||reference||, as the device delivers them
+  double relative_l2_fp16 = 0.0;  ///< the same once both are rounded to FP16: a rounding that flips counts as one ulp
+  std::int64_t max_ulp = 0;       ///< most FP16 numbers between a result and its reference
+  bool finite = true;             ///< no result is NaN or beyond FP16 where its reference is not
 };
 
 /// What a schedule has to hold against the dense fallback: the published bounds of the schedules that were retained.

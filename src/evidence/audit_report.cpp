@@ -33,7 +33,7 @@ Json to_json(const AuditRow& row) {
           {"relative_l2", row.measures.relative_l2},
           {"exact_fp16_fraction", row.measures.exact_fp16_fraction},
           {"max_ulp", row.measures.max_ulp},
-          {"relative_l2_unrounded", row.measures.relative_l2_unrounded},
+          {"relative_l2_fp16", row.measures.relative_l2_fp16},
           {"outputs", row.measures.outputs},
           {"finite", row.measures.finite}};
 }

@@ -19,14 +19,14 @@ struct Worst {
   std::int64_t rows = 0;
   double exact = 1;
   double relative_l2 = 0;
-  double unrounded = 0;
+  double relative_l2_fp16 = 0;
   std::int64_t ulp = 0;
 
   void add(const Measures& measures) {
     ++rows;
     exact = std::min(exact, measures.exact_fp16_fraction);
     relative_l2 = std::max(relative_l2, measures.relative_l2);
-    unrounded = std::max(unrounded, measures.relative_l2_unrounded);
+    relative_l2_fp16 = std::max(relative_l2_fp16, measures.relative_l2_fp16);
     ulp = std::max(ulp, measures.max_ulp);
   }
 };
@@ -46,7 +46,7 @@ void add_summary(Table& table, const std::vector<AuditRow>& rows, std::string_vi
     }
     if (worst.rows == 0) continue;
     table.rows.push_back({std::string(route), std::string(to_string(reference)), std::to_string(worst.rows),
-                          percent(worst.exact), small(worst.relative_l2), small(worst.unrounded),
+                          percent(worst.exact), small(worst.relative_l2), small(worst.relative_l2_fp16),
                           std::to_string(worst.ulp)});
   }
 }
@@ -67,8 +67,7 @@ std::string_view meaning_of(AuditReference reference) {
 }
 
 Table audit_summary(const AuditResult& result) {
-  Table table{{"route", "against", "rows", "exact FP16, least", "relative L2, most", "unrounded L2, most", "ulp, most"},
-              {}};
+  Table table{{"route", "against", "rows", "exact FP16, least", "relative L2, most", "FP16 L2, most", "ulp, most"}, {}};
   for (const std::string_view route : {"qpn8", "dense"}) add_summary(table, result.rows, route);
   add_summary(table, result.fused, "fused");
   return table;
@@ -83,13 +82,13 @@ Table worst_rows(const std::vector<AuditRow>& rows, AuditReference reference, co
   std::stable_sort(chosen.begin(), chosen.end(), [&](const AuditRow* left, const AuditRow* right) {
     return badness(*left, bounds) > badness(*right, bounds);
   });
-  Table table{
-      {"projection", "K x N", "M", "activations", "route", "exact FP16", "relative L2", "unrounded L2", "max ulp"}, {}};
+  Table table{{"projection", "K x N", "M", "activations", "route", "exact FP16", "relative L2", "FP16 L2", "max ulp"},
+              {}};
   for (std::size_t i = 0; i < std::min(most, chosen.size()); ++i) {
     const AuditRow& row = *chosen[i];
     table.rows.push_back({row.name, fmt::format("{} x {}", row.k, row.n), std::to_string(row.m),
                           std::string(to_string(row.pattern)), row.route, percent(row.measures.exact_fp16_fraction),
-                          small(row.measures.relative_l2), small(row.measures.relative_l2_unrounded),
+                          small(row.measures.relative_l2), small(row.measures.relative_l2_fp16),
                           row.measures.finite ? std::to_string(row.measures.max_ulp) : "not finite"});
   }
   return table;

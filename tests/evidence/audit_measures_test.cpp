@@ -29,16 +29,16 @@ TEST(Measures, EqualNumbersAreExact) {
   EXPECT_EQ(measures.outputs, 150);
   EXPECT_EQ(measures.exact_fp16_fraction, 1);
   EXPECT_EQ(measures.relative_l2, 0);
-  EXPECT_EQ(measures.relative_l2_unrounded, 0);
+  EXPECT_EQ(measures.relative_l2_fp16, 0);
   EXPECT_EQ(measures.max_ulp, 0);
   EXPECT_TRUE(measures.finite);
 }
 
-TEST(Measures, WhatFp16CannotTellApartIsExactAndShowsUnroundedOnly) {
+TEST(Measures, WhatFp16CannotTellApartIsExactAndShowsInRelativeL2Only) {
   const Measures measures = compare(row({1.0F + 0x1p-20F, -2.0F}), row({1.0F, -2.0F}));
   EXPECT_EQ(measures.exact_fp16_fraction, 1);
-  EXPECT_EQ(measures.relative_l2, 0);
-  EXPECT_NEAR(measures.relative_l2_unrounded, 0x1p-20 / std::sqrt(5.0), 1e-12);
+  EXPECT_EQ(measures.relative_l2_fp16, 0);
+  EXPECT_NEAR(measures.relative_l2, 0x1p-20 / std::sqrt(5.0), 1e-12);
 }
 
 TEST(Measures, CountsFp16NumbersBetweenTwo) {
@@ -49,9 +49,12 @@ TEST(Measures, CountsFp16NumbersBetweenTwo) {
   EXPECT_EQ(compare(row({0.0F}), row({-0.0F})).max_ulp, 0);
 }
 
-TEST(Measures, RelativeL2IsOfTheRoundedNumbers) {
-  const Measures measures = compare(row({3.0F, 4.0F + 0x1p-8F}), row({3.0F, 4.0F}));
-  EXPECT_NEAR(measures.relative_l2, 0x1p-8 / 5, 1e-12);
+TEST(Measures, AFlippedRoundingIsAWholeUlpOfTheFp16L2) {
+  // 4 + 3/4 ulp rounds up, 4 + 1/4 ulp down.
+  const float ulp = 0x1p-8F;
+  const Measures measures = compare(row({3.0F, 4.0F + 0.75F * ulp}), row({3.0F, 4.0F + 0.25F * ulp}));
+  EXPECT_NEAR(measures.relative_l2_fp16, ulp / 5, 1e-9);
+  EXPECT_NEAR(measures.relative_l2, ulp / 10, 1e-6);
   EXPECT_EQ(measures.exact_fp16_fraction, 0.5);
 }
 

@@ -161,7 +161,7 @@ TEST(Audit, TellsWhatTheKernelCostsFromWhatTheEightBitsCost) {
   for (const AuditRow& row : result.rows) {
     SCOPED_TRACE(row.name);
     if (row.route == "dense" || row.reference != AuditReference::original) {
-      EXPECT_LT(row.measures.relative_l2_unrounded, 2e-6);
+      EXPECT_LT(row.measures.relative_l2, 2e-6);
     } else {
       EXPECT_GT(row.measures.relative_l2, 0.01);
       EXPECT_LT(row.measures.relative_l2, 0.05);
