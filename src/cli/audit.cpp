@@ -52,8 +52,8 @@ std::vector<std::int64_t> parse_rows(const std::string& list) {
   return rows;
 }
 
-GateResult run_gate_on(const AuditedModel& model, const EngineOptions& options, std::span<const Contract> contracts,
-                       ThreadTeam& team) {
+GateResult run_gate_on(const AuditedModel& model, const AuditCommand& command, const EngineOptions& options,
+                       std::span<const Contract> contracts, ThreadTeam& team) {
   std::vector<LinearSource> sources;
   for (const std::size_t i : distinct_shapes(model.plan.projections())) {
     sources.push_back(model.source(model.plan.projections()[i]));
@@ -63,10 +63,18 @@ GateResult run_gate_on(const AuditedModel& model, const EngineOptions& options, 
        .with_workspace = [&](std::size_t bytes) { return make_backend(options, model.plan.hardware(), bytes); },
        .sources = std::move(sources),
        .contracts = contracts,
-       .team = team});
+       .team = team,
+       .least_outputs = command.options.least_outputs});
+}
+
+void check_outputs(std::int64_t outputs) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  if (outputs >= 1 && outputs <= kMost) return;
+  throw Error(Error::bad_argument, fmt::format("--outputs {}: expected 1 to {}", outputs, kMost));
 }
 
 void audit(const AuditCommand& command) {
+  check_outputs(command.options.least_outputs);
   const EngineOptions options = command.common.engine_options();
   const std::vector<Contract> contracts = load_contracts(options.contracts);
   const AuditedModel model = open_audited_model(command.model, options, command.text, stderr_observer());
@@ -86,7 +94,7 @@ void audit(const AuditCommand& command) {
                 {"captured_tokens", model.captured_tokens},
                 {"captured_from", model.has_tokenizer ? command.text : "ids spread over the vocabulary"},
                 {"options", options.to_json()}};
-  if (command.gate) result.gate = run_gate_on(model, options, contracts, team);
+  if (command.gate) result.gate = run_gate_on(model, command, options, contracts, team);
   if (command.out) write_audit(*command.out, result);
   write_output(command.json ? to_json(result).dump(2) + "\n" : to_text(result));
   require_passed(result);
@@ -104,6 +112,8 @@ void add_audit(CLI::App& program) {
       ->type_name("1,9");
   app.add_option("--text", command->text, "what is run through the model to capture activations [a built-in text]")
       ->type_name("TEXT");
+  add_number(app, "--outputs", command->options.least_outputs,
+             "least outputs that a row of the table is measured over [16384]");
   add_number(app, "--seed", command->options.seed, "of the drawn activations [1]");
   app.add_flag("--gate", command->gate,
                "also try replays, groups, excluded roles and the workspace, and fail if one does not hold");

@@ -39,6 +39,7 @@ struct GateSubject {
   std::vector<LinearSource> sources;  ///< on QPN8, at least one; without a bias
   std::span<const Contract> contracts;
   ThreadTeam& team;
+  std::int64_t least_outputs = 16384;  ///< of checks by shares, as AuditOptions has it
 };
 
 /// Tries what a change to the source may break and an accuracy figure may hide: every product at M = 1 and 9 against

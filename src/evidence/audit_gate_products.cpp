@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::array<std::int64_t, 2> kSteps = {1, 9};
 constexpr std::uint64_t kSeed = 0x9a7e;
-// Inputs of a check by shares: as many outputs as the audit's rows have, so that the same bounds mean the same.
-constexpr std::int64_t kOutputs = 16384;
 // E4M3 rounds a weight by 2.6 % on average and by 6.25 % at most; a checkpoint's own codes are not rounded again.
 constexpr double kQuantisedL2 = 0.05;
 constexpr double kStoredL2 = 1e-3;
@@ -27,9 +25,9 @@ Matrix<float> gaussian(std::int64_t rows, std::int64_t k, std::uint64_t seed = k
   return synthetic_activations(ActivationPattern::gaussian, rows, k, seed);
 }
 
-/// A multiple of both steps.
-Matrix<float> many_inputs(const Linear& weight) {
-  const std::int64_t rows = (kOutputs + weight.n() - 1) / std::max<std::int64_t>(weight.n(), 1);
+/// Inputs of a check by shares; a multiple of both steps.
+Matrix<float> many_inputs(const Linear& weight, std::int64_t least_outputs) {
+  const std::int64_t rows = (least_outputs + weight.n() - 1) / std::max<std::int64_t>(weight.n(), 1);
   return gaussian((rows + 8) / 9 * 9, weight.k());
 }
 
@@ -64,7 +62,7 @@ std::string fp32_fault(const GateSubject& subject, const LinearSource& source) {
   const std::unique_ptr<Linear> original = backend.load_linear(stored);
   const bool quantised = source.plan->tensor.type != WeightType::f8_e4m3;
   const double bound = quantised ? kQuantisedL2 : kStoredL2;
-  const Matrix<float> x = many_inputs(*weight);
+  const Matrix<float> x = many_inputs(*weight, subject.least_outputs);
   const Matrix<float> expected = dense_product(backend, *original, x, DType::f32);
   for (const std::int64_t m : kSteps) {
     const Matrix<float> y = product_by_steps(backend, *weight, x, m, backend.activation_type());
@@ -81,7 +79,7 @@ std::string fallback_fault(const GateSubject& subject, const LinearSource& sourc
   const std::unique_ptr<Linear> weight = backend.load_linear(source);
   const OwnedTensor dequantised = dequantise(ServedWeight(source), backend);
   const std::unique_ptr<Linear> fallback = backend.share_linear(dequantised.tensor);
-  const Matrix<float> x = many_inputs(*weight);
+  const Matrix<float> x = many_inputs(*weight, subject.least_outputs);
   const Matrix<float> expected = dense_product(backend, *fallback, x, backend.activation_type());
   const AuditBounds bounds;
   for (const std::int64_t m : kSteps) {

@@ -18,14 +18,15 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 CommandResult audit(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"audit", "--model", tiny_model(), "--threads", "1", "--log-level", "error"};
+  std::vector<std::string> arguments = {"audit",       "--model", (data() / "tiny-qwen2").string(), "--threads", "1",
+                                        "--log-level", "error"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_qpn8(std::move(arguments));
 }
 
 TEST(Audit, PassesWithItsGateAndWritesBothReports) {
   const TemporaryFolder folder;
-  const CommandResult result = audit({"--gate", "--out", folder / "audit", "--rows", "9"});
+  const CommandResult result = audit({"--gate", "--out", folder / "audit", "--rows", "9", "--outputs", "4096"});
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, AllOf(HasSubstr("hold the bounds"), HasSubstr("Gate: all"), HasSubstr("not admitted")));
@@ -57,6 +58,12 @@ TEST(Audit, BadRowsAreRefusedByName) {
     EXPECT_EQ(result.status, 2) << rows;
     EXPECT_THAT(result.err, HasSubstr(message));
   }
+}
+
+TEST(Audit, AnImpossibleNumberOfOutputsIsRefused) {
+  const CommandResult result = audit({"--outputs", "0"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("--outputs 0: expected 1 to"));
 }
 
 }  // namespace

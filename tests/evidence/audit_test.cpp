@@ -39,11 +39,15 @@ AuditedModel open(const std::string& fixture, const std::string& route = "on") {
   return open_audited_model(data() / fixture, options_with(route), kAuditText, {});
 }
 
-AuditResult audit_of(const std::string& fixture) {
-  ThreadTeam team(1);
-  AuditOptions options;
-  options.least_outputs = 1024;
-  return audit_projections(open(fixture), shipped_contracts(), options, team);
+/// The audit of one model, run once for all tests.
+const AuditResult& whole_audit() {
+  static const AuditResult result = [] {
+    ThreadTeam team(1);
+    AuditOptions options;
+    options.least_outputs = 4096;
+    return audit_projections(open("tiny-qwen2"), shipped_contracts(), options, team);
+  }();
+  return result;
 }
 
 LinearSource source_of(const PlannedProjection& plan, const WeightFile& file) {
@@ -115,7 +119,7 @@ TEST(ServedWeight, KeepsTheStoredCodesAndBlockScalesOfAPartThatBeginsWithinABloc
 }
 
 TEST(ActivationRecorder, KeepsWhatTheModelFeedsEveryProjection) {
-  const AuditedModel model = open("tiny-qwen3");
+  const AuditedModel model = open("tiny-qwen2");
   ASSERT_GT(model.captured_tokens, 9);
   for (const PlannedProjection& projection : model.plan.projections()) {
     const auto found = model.captured.find(projection.name);
@@ -143,7 +147,7 @@ TEST(ActivationRecorder, ReachesTheInputsOfExperts) {
 }
 
 TEST(Audit, ComparesEveryProjectionPatternAndStepWithThreeReferences) {
-  const AuditResult result = audit_of("tiny-qwen3");
+  const AuditResult& result = whole_audit();
   const std::size_t projections = result.plan.at("projections").size();
   EXPECT_EQ(result.rows.size(), projections * 4 * 2 * 3);
   std::set<std::string> seen;
@@ -156,7 +160,7 @@ TEST(Audit, ComparesEveryProjectionPatternAndStepWithThreeReferences) {
 }
 
 TEST(Audit, TellsWhatTheKernelCostsFromWhatTheEightBitsCost) {
-  const AuditResult result = audit_of("tiny-qwen3");
+  const AuditResult& result = whole_audit();
   EXPECT_TRUE(result.broken().empty());
   for (const AuditRow& row : result.rows) {
     SCOPED_TRACE(row.name);
@@ -170,7 +174,7 @@ TEST(Audit, TellsWhatTheKernelCostsFromWhatTheEightBitsCost) {
 }
 
 TEST(Audit, TheFusedFormIsAuditedAndNotAdmitted) {
-  const AuditResult result = audit_of("tiny-qwen3");
+  const AuditResult& result = whole_audit();
   ASSERT_FALSE(result.fused.empty());
   for (const AuditRow& row : result.fused) {
     EXPECT_EQ(row.route, "fused");
@@ -193,16 +197,18 @@ TEST(Audit, AFusedFormThatAContractAdmitsHasToHoldTheBounds) {
   }
   ThreadTeam team(1);
   AuditOptions options;
+  options.rows = {1};
   options.least_outputs = 256;
-  const AuditResult result = audit_projections(open("tiny-qwen3"), contracts, options, team);
-  ASSERT_FALSE(result.broken().empty());
+  AuditResult result = audit_projections(open("tiny-qwen2"), contracts, options, team);
+  result.rows.clear();  // too few outputs for a share
+  ASSERT_EQ(result.broken().size(), 2U * 4U) << "two layers, four patterns";
   EXPECT_EQ(result.broken().front()->route, "fused");
   expect_error([&] { require_passed(result); }, Error::check_failed,
                AllOf(HasSubstr("audit: model.layers.0.mlp.gate_up_proj M = 1"), HasSubstr("at least 0.99707")));
 }
 
 TEST(Audit, AModelWithoutAQpn8ProjectionIsAnErrorAndNotAPass) {
-  expect_error([] { open("tiny-qwen3", "off"); }, Error::missing_capability,
+  expect_error([] { open("tiny-qwen2", "off"); }, Error::missing_capability,
                AllOf(HasSubstr("no projection runs on QPN8"), HasSubstr("off")));
 }
 
