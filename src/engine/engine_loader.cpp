@@ -17,15 +17,8 @@
 namespace qpn8 {
 namespace {
 
-std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
-  if (plan.hardware().kind == HardwareKind::cuda) {
-    CudaBackendOptions cuda = {.threads = options.threads};
-    if (plan.workspace_bytes() > 0) cuda.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
-    return make_cuda_backend(cuda);
-  }
-  CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
-  if (plan.workspace_bytes() > 0) cpu.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
-  return make_cpu_backend(cpu);
+std::size_t workspace_bytes(const Plan& plan) {
+  return plan.workspace_bytes() > 0 ? static_cast<std::size_t>(plan.workspace_bytes()) : Workspace::kDefaultBytes;
 }
 
 std::int64_t weights_of(const PlannedProjection& projection) {
@@ -66,11 +59,20 @@ void make_cache(LoadedModel& loaded) {
 
 }  // namespace
 
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Hardware& hardware,
+                                      std::size_t workspace_bytes) {
+  if (hardware.kind == HardwareKind::cuda) {
+    return make_cuda_backend({.threads = options.threads, .workspace_bytes = workspace_bytes});
+  }
+  return make_cpu_backend(
+      {.threads = options.threads, .workspace_bytes = workspace_bytes, .isa = cpu::parse_isa(hardware.isa)});
+}
+
 void select_kernels(const Hardware& hardware) {
   if (hardware.kind == HardwareKind::cpu) cpu::use_isa(cpu::parse_isa(hardware.isa));
 }
 
-LoadedModel load_model(FrontEnd front, const LoadObserver& observer) {
+LoadedModel load_model(FrontEnd front, const LoadObserver& observer, const BackendWrapper& wrap) {
   const EngineOptions& options = front.options();
   select_kernels(front.hardware());
   Checkpoint checkpoint(front.folder());
@@ -86,8 +88,9 @@ LoadedModel load_model(FrontEnd front, const LoadObserver& observer) {
                      .backend = nullptr,
                      .model = nullptr,
                      .cache = nullptr};
-  loaded.backend = make_backend(loaded.front.options(), loaded.plan);
+  loaded.backend = make_backend(loaded.front.options(), loaded.front.hardware(), workspace_bytes(loaded.plan));
   loaded.backend->require_room(loaded.plan);
+  if (wrap) loaded.backend = wrap(std::move(loaded.backend));
   load_weights(loaded, projections, observer);
   make_cache(loaded);
   return loaded;

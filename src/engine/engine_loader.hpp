@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "backend/backend.hpp"
@@ -23,8 +25,16 @@ struct LoadedModel {
   std::unique_ptr<Cache> cache;
 };
 
-/// Loads what the front end was made for, as Engine's constructor documents: headers, plan, and then the weights.
-LoadedModel load_model(FrontEnd front, const LoadObserver& observer);
+/// Puts something between a model and its device, such as a Backend that records; takes the backend over.
+using BackendWrapper = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
+
+/// Loads what the front end was made for, as Engine's constructor documents: headers, plan, and then the weights, on
+/// the backend that `wrap` makes of the device's, if it is given.
+LoadedModel load_model(FrontEnd front, const LoadObserver& observer, const BackendWrapper& wrap = nullptr);
+
+/// The device of an engine with these options, with `workspace_bytes` for its products. Errors as in load_model.
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Hardware& hardware,
+                                      std::size_t workspace_bytes);
 
 /// Makes the kernels those of this hardware. The instruction set is the process's, so an engine selects its own before
 /// it computes: two engines that force different ones may take turns. Error::missing_capability if the machine lacks

@@ -23,7 +23,7 @@ const PlannedProjection& WeightLoader::planned(const std::string& projection) co
   return source_.plan->at(projection);
 }
 
-std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) const {
+LinearSource WeightLoader::linear_source(const std::string& projection) const {
   const Projection& described = projection_named(projection);
   LinearSource linear;
   linear.plan = &planned(projection);
@@ -38,6 +38,11 @@ std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) cons
                             .cols = weight.cols()});
   }
   linear.bias = bias_of(described);
+  return linear;
+}
+
+std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) const {
+  const LinearSource linear = linear_source(projection);
   std::unique_ptr<Linear> loaded = source_.backend->load_linear(linear);
   if (source_.on_loaded) source_.on_loaded(*linear.plan);
   return loaded;

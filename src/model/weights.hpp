@@ -13,6 +13,9 @@ class WeightLoader {
  public:
   explicit WeightLoader(const ModelSource& source) : source_(source) {}
 
+  /// What the projection of that name is loaded from: the plan's route, its tensors, its bias.
+  LinearSource linear_source(const std::string& projection) const;
+
   /// The projection of that name in the plan, packed or dense as the plan says.
   std::unique_ptr<Linear> linear(const std::string& projection) const;
 

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "backend/backend.hpp"
+
+namespace qpn8 {
+
+/// A backend that hands every call on: the base of those that watch or disturb some of them.
+class ForwardingBackend : public Backend {
+ public:
+  explicit ForwardingBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+
+  const Hardware& hardware() const override { return inner_->hardware(); }
+  DType activation_type() const override { return inner_->activation_type(); }
+
+  OwnedTensor allocate(DType dtype, std::int64_t rows, std::int64_t cols) override {
+    return inner_->allocate(dtype, rows, cols);
+  }
+  void write(const Tensor& target, std::span<const std::byte> source) override { inner_->write(target, source); }
+  void read(const Tensor& source, std::span<std::byte> target) override { inner_->read(source, target); }
+  std::unique_ptr<KvCache> make_kv_cache(const KvShape& shape) override { return inner_->make_kv_cache(shape); }
+
+  void require_room(const Plan& plan) override { inner_->require_room(plan); }
+  std::unique_ptr<Linear> load_linear(const LinearSource& source) override { return inner_->load_linear(source); }
+  std::unique_ptr<Linear> share_linear(const Tensor& weight) override { return inner_->share_linear(weight); }
+  OwnedTensor load_table(const Checkpoint& checkpoint, const CheckpointTensor& tensor) override {
+    return inner_->load_table(checkpoint, tensor);
+  }
+
+  void embed(const Tensor& table, const Tensor& ids, const Tensor& out) override { inner_->embed(table, ids, out); }
+  void gather_rows(const Tensor& in, const Tensor& rows, const Tensor& out) override {
+    inner_->gather_rows(in, rows, out);
+  }
+  void linear(const Linear& weight, const Tensor& x, const Tensor& y) override { inner_->linear(weight, x, y); }
+  void rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& out) override {
+    inner_->rms_norm(x, weight, eps, out);
+  }
+  void add_rms_norm(const Tensor& residual, const Tensor& delta, const Tensor& weight, float eps,
+                    const Tensor& out) override {
+    inner_->add_rms_norm(residual, delta, weight, eps, out);
+  }
+  void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) override {
+    inner_->head_rms_norm(x, weight, eps);
+  }
+  void rope_angles(const Tensor& positions, const Tensor& frequencies, float scale, const Tensor& angles) override {
+    inner_->rope_angles(positions, frequencies, scale, angles);
+  }
+  void rope(const Tensor& x, std::int64_t head_dim, const Tensor& angles, RopePairing pairing) override {
+    inner_->rope(x, head_dim, angles, pairing);
+  }
+  void append_kv(KvCache& cache, std::int64_t layer, const Tensor& k, const Tensor& v, const Batch& batch) override {
+    inner_->append_kv(cache, layer, k, v, batch);
+  }
+  void attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
+                 const AttentionShape& shape, const Tensor& out) override {
+    inner_->attention(cache, layer, q, batch, shape, out);
+  }
+  void swiglu(const Tensor& gate_up, const Tensor& out) override { inner_->swiglu(gate_up, out); }
+  void route_experts(const Tensor& logits, bool normalise, const Tensor& ids, const Tensor& weights) override {
+    inner_->route_experts(logits, normalise, ids, weights);
+  }
+  void experts(const ExpertWeights& weights, const Tensor& x, const Tensor& ids, const Tensor& route_weights,
+               const Tensor& out) override {
+    inner_->experts(weights, x, ids, route_weights, out);
+  }
+  void find_non_finite(const Tensor& x, const Tensor& out) override { inner_->find_non_finite(x, out); }
+  void argmax(const Tensor& x, const Tensor& out) override { inner_->argmax(x, out); }
+  void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) override {
+    inner_->prepare_heads(cache, layer, heads, batch);
+  }
+  // run_step() is not handed on: a device that repeats recorded calls would pass this backend by.
+
+ protected:
+  Backend& inner() { return *inner_; }
+
+ private:
+  std::unique_ptr<Backend> inner_;
+};
+
+}  // namespace qpn8
