@@ -66,6 +66,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
           sums[t] = product.run(ring, scales, t);
         }
       }
+      __syncwarp();  // the sums may take the place of codes that other lanes were reading
 #pragma unroll
       for (int t = 0; t < kUnitTiles; ++t) output.put(p, part, t, sums[t]);
       output.finish(p);
