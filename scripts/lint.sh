@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks what no compiler checks: formatting, the direction of includes, clang-tidy. Needs build/release configured.
+# Checks what no compiler checks: formatting, the direction of includes, clang-tidy. Needs build/release configured, and
+# build/cuda-check for the files of the CUDA backend.
 # scripts/lint.sh [--fast]: without clang-tidy, which takes minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +9,14 @@ mapfile -t sources < <(git ls-files -- '*.cpp' '*.hpp' '*.cu' '*.cuh')
 clang-format --dry-run --Werror "${sources[@]}"
 scripts/check_layers.sh
 
+# tidy BUILD: clang-tidy over the files on stdin, as BUILD compiles them.
+tidy() {
+  xargs -r -P "$(nproc)" -n 4 clang-tidy --quiet -p "$1" --extra-arg=-Wno-unknown-warning-option
+}
+
 if [ "${1:-}" != --fast ]; then
-  git ls-files -- 'src/*.cpp' 'examples/*.cpp' | xargs -P "$(nproc)" -n 4 \
-    clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option
+  git ls-files -- 'src/*.cpp' 'examples/*.cpp' | grep -v /cuda/ | tidy build/release
+  if [ -e build/cuda-check/compile_commands.json ]; then
+    git ls-files -- 'src/*/cuda/*.cpp' | tidy build/cuda-check
+  fi
 fi

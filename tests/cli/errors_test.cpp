@@ -224,7 +224,7 @@ TEST_F(BrokenWeights, AbFindsABadArgumentBeforeThem) {
 }
 
 TEST(CommandLine, WhatTheMachineLacksExitsWithStatus3) {
-  expect_refused(run_qpn8(run_tiny({"--prompt-ids", "1", "--device", "cuda"})), 3, "without CUDA");
+  expect_refused(run_qpn8(run_tiny({"--prompt-ids", "1", "--device", "cuda"})), 3, "does without a GPU");
 }
 
 TEST(CommandLine, APromptWithABadVariableInTheEnvironmentNamesTheVariable) {

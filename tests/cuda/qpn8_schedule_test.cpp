@@ -31,6 +31,7 @@ std::vector<LinearShape> shapes() {
   result.push_back({.k = 16, .n = 32});
   result.push_back({.k = 16, .n = 151936});
   result.push_back({.k = 12288, .n = 32});
+  result.push_back({.k = 320, .n = 10240});
   return result;
 }
 

@@ -41,6 +41,7 @@ class Golden : public testing::TestWithParam<GoldenCase> {
  protected:
   Golden() : goldens_(test::data() / GetParam().fixture / "golden.safetensors") {
     EngineOptions options;
+    options.device = "cpu";
     options.threads = 2;
     options.qpn8 = "off";
     options.kv_dtype = DType::f32;

@@ -15,6 +15,7 @@ constexpr int kHeadsPerBlock = 8;  // query heads of one key head that share its
 constexpr int kDimsPerLane = 4;
 constexpr int kDimsPerChunk = kWarpSize * kDimsPerLane;
 constexpr int kMergeThreads = 128;
+constexpr int kMostBlocksInCluster = 8;  // what every GPU with clusters has
 
 struct Call {
   KvLayer layer;
@@ -74,11 +75,9 @@ __device__ Part part_of_block(const Call& call) {
 // A warp takes eight positions of the split and asks for all their keys and values before it uses the first, since
 // one block alone has to hide the memory's latency. kChunks: 128 dimensions each.
 template <class T, int kChunks>
-__global__ void __launch_bounds__(kThreads) sum_split(const Call call) {
+__device__ void sum_split(const Call& call, const Part& part) {
   __shared__ alignas(16) float queries[kHeadsPerBlock][kMaxHeadDim];
-  const Part part = part_of_block(call);
   const int head_dim = static_cast<int>(call.layer.head_dim);
-  wait_for_earlier_kernels();
   const __half* q = call.q.data + part.row * call.q.stride + part.first_head * head_dim;
   for (int i = threadIdx.x * kDimsPerLane; i < part.heads * head_dim; i += kThreads * kDimsPerLane) {
     *reinterpret_cast<float4*>(&queries[i / head_dim][i % head_dim]) = load_four(q + i);
@@ -166,33 +165,59 @@ __global__ void __launch_bounds__(kThreads) sum_split(const Call call) {
   }
 }
 
-// A block a head of a row: the splits are added in order, each weighted by how far its largest score is below the
-// largest of all.
-__global__ void __launch_bounds__(kMergeThreads) merge_splits(const Call call) {
-  wait_for_earlier_kernels();
-  const long row = blockIdx.y;
-  const long head = blockIdx.x;
+/// One output: the splits are added in order, each weighted by how far its largest score is below the largest of all.
+__device__ void merge_splits(const Call& call, long row, long head, int dim) {
   const int head_dim = static_cast<int>(call.layer.head_dim);
   const int begin = call.first(row) / kSplit;
   const int end = call.last(row) / kSplit + 1;
   float largest = -INFINITY;
   for (int s = begin; s < end; ++s) largest = fmaxf(largest, call.partial_at(row, head, s)[head_dim]);
-  for (int dim = threadIdx.x; dim < head_dim; dim += kMergeThreads) {
-    float sum = 0.0F;
-    float weights = 0.0F;
-    for (int s = begin; s < end; ++s) {
-      const float* part = call.partial_at(row, head, s);
-      const float factor = __expf(part[head_dim] - largest);
-      weights = fmaf(part[head_dim + 1], factor, weights);
-      sum = fmaf(part[dim], factor, sum);
-    }
-    call.out.data[row * call.out.stride + head * head_dim + dim] = __float2half_rn(sum / weights);
+  float sum = 0.0F;
+  float weights = 0.0F;
+  for (int s = begin; s < end; ++s) {
+    const float* part = call.partial_at(row, head, s);
+    const float factor = __expf(part[head_dim] - largest);
+    weights = fmaf(part[head_dim + 1], factor, weights);
+    sum = fmaf(part[dim], factor, sum);
+  }
+  call.out.data[row * call.out.stride + head * head_dim + dim] = __float2half_rn(sum / weights);
+}
+
+template <class T, int kChunks>
+__global__ void __launch_bounds__(kThreads) attend_split(const Call call) {
+  wait_for_earlier_kernels();
+  sum_split<T, kChunks>(call, part_of_block(call));
+}
+
+// A block a head of a row, after attend_split.
+__global__ void __launch_bounds__(kMergeThreads) merge(const Call call) {
+  wait_for_earlier_kernels();
+  for (int dim = threadIdx.x; dim < call.layer.head_dim; dim += kMergeThreads) {
+    merge_splits(call, blockIdx.y, blockIdx.x, dim);
   }
 }
 
+// Both in one launch, for as many splits as a cluster has blocks: each of them merges a share of the outputs.
+template <class T, int kChunks>
+__global__ void __launch_bounds__(kThreads) attend_cluster(const Call call) {
+#if __CUDA_ARCH__ >= 900
+  wait_for_earlier_kernels();
+  const Part part = part_of_block(call);
+  sum_split<T, kChunks>(call, part);
+  __syncthreads();
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  const int head_dim = static_cast<int>(call.layer.head_dim);
+  const int step = kThreads * static_cast<int>(gridDim.x);
+  for (int i = static_cast<int>(blockIdx.x) * kThreads + threadIdx.x; i < part.heads * head_dim; i += step) {
+    merge_splits(call, part.row, part.first_head + i / head_dim, i % head_dim);
+  }
+#endif
+}
+
 template <class T>
-auto split_kernel(std::int64_t head_dim) {
-  return head_dim <= kWarpSize * kDimsPerLane ? sum_split<T, 1> : sum_split<T, 2>;
+auto split_kernel(std::int64_t head_dim, bool cluster) {
+  if (head_dim <= kDimsPerChunk) return cluster ? attend_cluster<T, 1> : attend_split<T, 1>;
+  return cluster ? attend_cluster<T, 2> : attend_split<T, 2>;
 }
 
 }  // namespace
@@ -210,11 +235,13 @@ void attention(const KvLayer& layer, MatrixView<const __half> q, const RowPlaces
   const std::int64_t chunks = (rule.heads / layer.kv_heads + kHeadsPerBlock - 1) / kHeadsPerBlock;
   const dim3 parts(static_cast<unsigned>(splits), static_cast<unsigned>(layer.kv_heads * chunks),
                    static_cast<unsigned>(q.rows));
-  const auto kernel =
-      layer.dtype == DType::f16 ? split_kernel<__half>(layer.head_dim) : split_kernel<float>(layer.head_dim);
-  launch("attention", kernel, parts, kThreads, 0, stream, call);
+  const bool cluster = stream.overlaps && splits <= kMostBlocksInCluster;
+  const auto kernel = layer.dtype == DType::f16 ? split_kernel<__half>(layer.head_dim, cluster)
+                                                : split_kernel<float>(layer.head_dim, cluster);
+  launch("attention", kernel, parts, kThreads, cluster ? parts.x : 0, stream, call);
+  if (cluster) return;
   const dim3 heads(static_cast<unsigned>(rule.heads), static_cast<unsigned>(q.rows));
-  launch("merge attention", merge_splits, heads, kMergeThreads, 0, stream, call);
+  launch("merge attention", merge, heads, kMergeThreads, 0, stream, call);
 }
 
 }  // namespace qpn8::cuda

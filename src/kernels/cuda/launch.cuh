@@ -3,7 +3,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cuda/check.hpp"
@@ -32,21 +31,28 @@ __device__ inline void wait_for_earlier_kernels() {
 #endif
 }
 
-/// Launches a kernel; an error names it. An empty grid is no work.
+/// Launches a kernel; an error names it. An empty grid is no work. `cluster` neighbouring blocks in x run at the same
+/// time and can wait for each other (compute capability 9.0 on); 0: each block for itself.
 template <class... Params, class... Args>
-void launch(const char* name, void (*kernel)(Params...), dim3 grid, unsigned threads, std::size_t shared_bytes,
+void launch(const char* name, void (*kernel)(Params...), dim3 grid, unsigned threads, unsigned cluster,
             const Stream& stream, Args&&... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned count = 0;
+  if (stream.overlaps) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 0) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count++].val.clusterDim = {cluster, 1, 1};
+  }
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
   config.stream = stream.handle;
-  config.attrs = &overlap;
-  config.numAttrs = stream.overlaps ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...), name);
 }
 

@@ -23,31 +23,46 @@ std::int64_t tiles_of(const LinearShape& shape) { return shape.n / kTileChannels
 
 bool has_bulk_copies(const DeviceLimits& device) { return device.compute_capability >= kBulkCopyCapability; }
 
-/// Where measurements overrule the rule below.
-struct MeasuredSplit {
+/// Where measurements overrule the rules below.
+struct Measured {
   std::int64_t k;
   std::int64_t n;
   std::int64_t groups;
   int split;
+  int clusters;
 };
 
-constexpr std::array kMeasuredSplits = {
-    MeasuredSplit{4096, 1536, 1,
-                  2},  // 8 rows: 3.3 us instead of 3.9, because a block reads half of x; 1 row: 2.8, not 2.2
+constexpr std::array kMeasured = {
+    // 8 rows: 3.2 us instead of 3.9, because a block reads half of x; 1 row: 2.5 instead of 2.2.
+    Measured{4096, 1536, 1, 2, 66},
+    // 544 tiles: the last round is as long with 128 blocks as with 132, and the others are shorter.
+    Measured{5120, 8704, 1, 1, 128},
 };
 
 /// The least split that gives seven tenths of the multiprocessors work and leaves room for codes beside x.
 int choose_split(const LinearShape& shape, const DeviceLimits& device) {
   if (!has_bulk_copies(device)) return 1;
-  for (const MeasuredSplit& measured : kMeasuredSplits) {
-    if (shape.k == measured.k && shape.n == measured.n && shape.groups == measured.groups) return measured.split;
-  }
   int split = 1;
   while (split < kMaxCluster && (tiles_of(shape) * shape.groups * split * 10 < device.multiprocessors * 7 ||
                                  shape.k > kMostInputsABlock * split)) {
     split *= 2;
   }
   return split;
+}
+
+/// What decides the order of a sum, and how many clusters there are: the same for any number of rows.
+ScheduleShape choose_base(const LinearShape& shape, const DeviceLimits& device) {
+  ScheduleShape base;
+  base.split = choose_split(shape, device);
+  base.clusters = device.multiprocessors / base.split;
+  for (const Measured& measured : kMeasured) {
+    const bool same = shape.k == measured.k && shape.n == measured.n && shape.groups == measured.groups;
+    if (!same || !has_bulk_copies(device) || measured.split * measured.clusters > device.multiprocessors) continue;
+    base.split = measured.split;
+    base.clusters = measured.clusters;
+  }
+  base.clusters = std::max(static_cast<int>(shape.groups), base.clusters);
+  return base;
 }
 
 /// Shared memory of a block such that `blocks` of them share a multiprocessor.
@@ -67,10 +82,10 @@ ScheduleShape with_slots(const LinearShape& shape, ScheduleShape schedule, int r
 std::optional<ScheduleShape> resident(const LinearShape& shape, const ScheduleShape& base, int rows,
                                       const DeviceLimits& device) {
   for (const FixedForm& form : kResidentForms) {
+    if (form.warps != base.warps) continue;
     ScheduleShape schedule = base;
     schedule.unit_tiles = form.unit_tiles;
     schedule.chunk_steps = form.chunk_steps;
-    schedule.warps = form.warps;
     for (const int blocks : {2, 1}) {
       schedule = with_slots(shape, schedule, rows, share_of(device, blocks));
       if (runs_resident(shape, schedule, rows, device) && schedule_refusal(shape, schedule, rows, device).empty()) {
@@ -79,6 +94,13 @@ std::optional<ScheduleShape> resident(const LinearShape& shape, const ScheduleSh
     }
   }
   return {};
+}
+
+/// Fewer warps where a resident kernel for them serves the most rows that resident kernels do, and so all.
+int choose_warps(const LinearShape& shape, ScheduleShape base, const DeviceLimits& device) {
+  constexpr int kMostResidentRows = 8;
+  base.warps = kFewLinearWarps;
+  return resident(shape, base, kMostResidentRows, device) ? kFewLinearWarps : kLinearWarps;
 }
 
 std::optional<ScheduleShape> streamed(const LinearShape& shape, const ScheduleShape& base, int rows,
@@ -121,9 +143,8 @@ std::optional<ScheduleShape> general(const LinearShape& shape, const ScheduleSha
 }  // namespace
 
 std::optional<LinearSchedule> choose_schedule(const LinearShape& shape, int rows, const DeviceLimits& device) {
-  ScheduleShape base;
-  base.split = choose_split(shape, device);
-  base.clusters = std::max(static_cast<int>(shape.groups), device.multiprocessors / base.split);
+  ScheduleShape base = choose_base(shape, device);
+  base.warps = choose_warps(shape, base, device);
   const std::string parts = base.split == 1 ? "k in one block" : fmt::format("k over {} blocks", base.split);
   if (const auto schedule = resident(shape, base, rows, device)) {
     return LinearSchedule{*schedule, parts + ", every code in shared memory before x is known"};

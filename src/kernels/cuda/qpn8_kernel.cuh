@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
                   static_cast<long>(p.steps) * kStepBytes, part.steps, part.tiles);
     UnitOutput<kRows, kUnitTiles, kWarps> output(shared, p, part);
     if (in_cluster) {
-      output.prepare();
+      output.make_barriers();
       arrive_at_cluster();  // so that peers are known to be prepared before anything is sent to them
     }
     typename Product::Scales scales(p, part);
@@ -44,7 +44,10 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
     if (tile < end) fetch_unit();
     typename Product::Input x(shared, p, part);
     Product product(p, part, x);
-    if (in_cluster) wait_for_cluster();
+    if (in_cluster) {
+      wait_for_cluster();
+      output.expect_first();
+    }
     wait_for_previous_kernel();
     // A cluster without tiles stays until here: it keeps its place from a block of the kernel after the next.
     if (tile >= end) return;
@@ -66,6 +69,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
           sums[t] = product.run(ring, scales, t);
         }
       }
+      __syncwarp();  // the sums may take the place of codes that other lanes were reading
 #pragma unroll
       for (int t = 0; t < kUnitTiles; ++t) output.put(p, part, t, sums[t]);
       output.finish(p);

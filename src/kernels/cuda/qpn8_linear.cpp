@@ -83,7 +83,7 @@ LinearArgs arguments(const PackedLayout& weight, std::int64_t groups, const Sche
 }
 
 /// From sm_90 on: the next kernel of the stream may start early, and blocks form clusters.
-void launch(LinearKernel kernel, const LinearArgs& args, bool bulk_copies, cudaStream_t stream) {
+void launch(LinearKernel kernel, LinearArgs args, bool bulk_copies, cudaStream_t stream) {
   check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   args.shared.total),
              "cudaFuncSetAttribute");
@@ -102,7 +102,8 @@ void launch(LinearKernel kernel, const LinearArgs& args, bool bulk_copies, cudaS
   config.stream = stream;
   config.attrs = attributes.data();
   config.numAttrs = !bulk_copies ? 0 : cluster > 1 ? 2 : 1;
-  check_cuda(cudaLaunchKernelEx(&config, kernel, args), "qpn8_linear");
+  void* parameters[] = {&args};
+  check_cuda(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), parameters), "qpn8_linear");
 }
 
 /// The rows [first, first + rows) of a product's x and y.

@@ -28,14 +28,15 @@ class UnitOutput {
     mine_shift_ = 31 - __clz(mine_);
   }
 
-  /// Before the cluster's first meeting.
-  __device__ void prepare() const {
+  /// Before the blocks of the cluster meet; expect_first() after it, and before sums of peers are waited for.
+  __device__ void make_barriers() const {
     if (thread_ != 0) return;
-    for (int parity = 0; parity < 2; ++parity) {
-      init_barrier(barriers_ + static_cast<unsigned>(parity) * kBarrierBytes);
-      expect_sums(parity);
-    }
+    for (unsigned parity = 0; parity < 2; ++parity) init_barrier(barriers_ + parity * kBarrierBytes);
     publish_barriers();
+  }
+  __device__ void expect_first() const {
+    if (thread_ != 0) return;
+    for (int parity = 0; parity < 2; ++parity) expect_sums(parity);
   }
 
   /// Reads what the end of the unit of `channels` channels from `channel` on needs.

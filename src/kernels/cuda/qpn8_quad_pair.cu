@@ -1,9 +1,8 @@
 #include "kernels/cuda/qpn8_quad_pair.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "base/check.hpp"
 #include "kernels/cuda/check.hpp"
@@ -84,11 +83,15 @@ std::string quad_pair_refusal(const QuadPairWeight& weight, const Schedule& sche
   if (std::string refusal = shape_refusal(weight.k, weight.n); !refusal.empty()) return refusal;
   if (std::string refusal = schedule_refusal(schedule, weight.k); !refusal.empty()) return refusal;
   if (schedule.split_k > kMaxSplit) {
-    return fmt::format("schedule {}: split_k is at most {}, the warps of a block", to_string(schedule), kMaxSplit);
+    return "schedule " + to_string(schedule) + ": split_k is at most " + std::to_string(kMaxSplit) +
+           ", the warps of a block";
   }
-  if (rows < 1 || rows > kQuadPairRows) return fmt::format("{} rows; 1 to {} are served", rows, kQuadPairRows);
+  if (rows < 1 || rows > kQuadPairRows) {
+    return std::to_string(rows) + " rows; 1 to " + std::to_string(kQuadPairRows) + " are served";
+  }
   if (weight.products > 1 && weight.scale_kind == ScaleKind::block && weight.n % weight.block_n != 0) {
-    return fmt::format("N={}: products share no scale block, so N must be a multiple of {}", weight.n, weight.block_n);
+    return "N=" + std::to_string(weight.n) + ": products share no scale block, so N must be a multiple of " +
+           std::to_string(weight.block_n);
   }
   return {};
 }

@@ -47,10 +47,11 @@ template <int kUnitTiles>
 class WarpScales {
  public:
   __device__ WarpScales(const LinearArgs& p, const WarpPart& part)
-      : lane_(part.lane),
-        first_(part.first_step >> p.block_shift),
-        blocks_(((p.steps - 1) >> p.block_shift) + 1),
-        last_((part.first_step + max(part.steps, 1) - 1) >> p.block_shift) {}
+      : lane_(part.lane), blocks_(((p.steps - 1) >> p.block_shift) + 1) {
+    // A warp without steps is at the end of k, where no block is.
+    first_ = min(part.first_step >> p.block_shift, blocks_ - 1);
+    last_ = max(first_, (part.first_step + part.steps - 1) >> p.block_shift);
+  }
 
   __device__ void fetch(const LinearArgs& p, int tile, int end) {
 #pragma unroll
@@ -70,9 +71,9 @@ class WarpScales {
 
  private:
   int lane_;
-  int first_;
-  int blocks_;
-  int last_;
+  int blocks_;     ///< of k
+  int first_ = 0;  ///< of the warp's part
+  int last_ = 0;
   const float* row_[kUnitTiles];
   float mine_[kUnitTiles];
 };
@@ -101,18 +102,11 @@ class TileProduct {
     Chains<kRowGroups> chains;
     if constexpr (kResident) {
       add_pairs(ring.resident(tile, kChunk), 0, kChunk, chains, sum, scales, tile);
-      if constexpr (kScales == ScaleMode::channel) chains.fold_into(sum, 1.0F);
-      return sum;
-    }
-    for (int begin = 0; begin < steps_; begin += chunk_) {
-      const uint4* codes = ring.front();
-      const int count = kChunk > 0 ? kChunk : min(chunk_, steps_ - begin);
-      if (kScales == ScaleMode::block && (block_shift_ == 0 || (first_step_ + begin) % 2 != 0)) {
-        add_single_steps(codes, begin, count, chains, sum, scales, tile);
-      } else {
-        add_pairs(codes, begin, count, chains, sum, scales, tile);
+    } else {
+      for (int begin = 0; begin < steps_; begin += chunk_) {
+        add_chunk(ring.front(), begin, chains, sum, scales, tile);
+        ring.pop();
       }
-      ring.pop();
     }
     if constexpr (kScales == ScaleMode::channel) chains.fold_into(sum, 1.0F);
     return sum;
@@ -120,6 +114,16 @@ class TileProduct {
 
  private:
   static constexpr int kUnroll = kChunk > 0 ? (kChunk + 1) / 2 : 2;
+
+  __device__ void add_chunk(const uint4* codes, int begin, Chains<kRowGroups>& chains, Sum& sum, const Scales& scales,
+                            int tile) {
+    const int count = kChunk > 0 ? kChunk : min(chunk_, steps_ - begin);
+    if (kScales == ScaleMode::block && (block_shift_ == 0 || (first_step_ + begin) % 2 != 0)) {
+      add_single_steps(codes, begin, count, chains, sum, scales, tile);
+    } else {
+      add_pairs(codes, begin, count, chains, sum, scales, tile);
+    }
+  }
 
   template <int kFirst>
   __device__ void add_step(const uint4* codes, int step, Chains<kRowGroups>& chains) {
