@@ -37,7 +37,7 @@ struct SamplingOptions {
 };
 
 struct GenerationRequest {
-  std::vector<TokenId> prompt;
+  std::vector<TokenId> prompt = {};
   std::int64_t max_tokens = 256;  ///< >= 1
   SamplingOptions sampling = {};
   std::vector<std::string> stop = {};  ///< texts that end the output; not part of it
