@@ -99,7 +99,7 @@ class CudaAttention : public test::GpuTest {
     const Matrix<float> q = half_gaussian(rows + 1, c.heads * c.head_dim, 5, 2.0F);
     const Matrix<float> expected = attend(cpu(), c, *filled(cpu(), c, tokens), spans, q);
     const Matrix<float> found = attend(gpu(), c, *filled(gpu(), c, tokens), spans, q);
-    EXPECT_LE(relative_l2<float>(found.view(), expected.view()), test::kHalfTolerance)
+    EXPECT_LE(relative_l2(found.view(), expected.view()), test::kHalfTolerance)
         << c << ", " << tokens << " tokens, " << rows << " rows";
   }
 };
@@ -169,7 +169,7 @@ TEST_F(CudaAttention, PreparingHeadsAtOnceIsTheSequenceOfOperators) {
       device.attention(*cache, 1, heads.q, batch.get(), shape, out.tensor);
       return floats_of(device, out.tensor);
     };
-    EXPECT_LE(relative_l2<float>(run(gpu()).view(), run(cpu()).view()), 2 * test::kHalfTolerance) << normed;
+    EXPECT_LE(relative_l2(run(gpu()).view(), run(cpu()).view()), 2 * test::kHalfTolerance) << normed;
   }
 }
 

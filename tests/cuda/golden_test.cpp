@@ -37,7 +37,7 @@ std::vector<TokenId> token_ids(const CheckpointTensor& tensor) {
 double error_of_row(const std::vector<float>& values, const std::vector<float>& expected, std::size_t row,
                     std::int64_t vocabulary) {
   const std::size_t first = row * static_cast<std::size_t>(vocabulary);
-  return test::relative_l2<float>(MatrixView<const float>(values.data() + first, 1, vocabulary),
+  return test::relative_l2(MatrixView<const float>(values.data() + first, 1, vocabulary),
                                   MatrixView<const float>(expected.data() + first, 1, vocabulary));
 }
 

@@ -38,10 +38,10 @@ class CudaLinearTest : public test::GpuTest {
     const Matrix<float> eight = multiply(weight, rows_of(8), DType::f32);
     for (const std::int64_t rows : {1, 2, 5, 8, 9, 40}) {
       const Matrix<float> y = multiply(weight, rows_of(rows), DType::f32);
-      EXPECT_LE(relative_l2<double>(y.view(), expected.view().row_range(0, rows)), tolerance)
+      EXPECT_LE(relative_l2(y.view(), expected.view().row_range(0, rows)), tolerance)
           << what << ", " << rows << " rows";
       const Matrix<float> halves = multiply(weight, rows_of(rows), DType::f16);
-      EXPECT_LE(relative_l2<double>(halves.view(), expected.view().row_range(0, rows)), test::kHalfTolerance)
+      EXPECT_LE(relative_l2(halves.view(), expected.view().row_range(0, rows)), test::kHalfTolerance)
           << what << ", " << rows << " rows of halves";
       if (rows > 8) continue;
       EXPECT_TRUE(same_bits<float>(y.view(), eight.view().row_range(0, rows))) << what << ", " << rows << " rows";

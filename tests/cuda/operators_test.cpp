@@ -22,7 +22,7 @@ class CudaOperators : public test::GpuTest {
   void expect_same(const std::function<Matrix<float>(Backend&)>& run, const std::string& what,
                    double tolerance = test::kHalfTolerance) {
     const Matrix<float> expected = run(cpu());
-    EXPECT_LE(relative_l2<float>(run(gpu()).view(), expected.view()), tolerance) << what;
+    EXPECT_LE(relative_l2(run(gpu()).view(), expected.view()), tolerance) << what;
   }
 };
 

@@ -37,7 +37,7 @@ TEST(Fp8Model, BothRoutesComputeWithTheSameWeights) {
     const auto view = [](const std::vector<float>& values) {
       return MatrixView<const float>(values.data(), 1, static_cast<std::int64_t>(values.size()));
     };
-    EXPECT_LE(test::relative_l2<float>(view(logits), view(expected)), 1e-5) << chunk;
+    EXPECT_LE(test::relative_l2(view(logits), view(expected)), 1e-5) << chunk;
   }
 }
 

@@ -48,10 +48,11 @@ TEST(GenerationRequest, MessagesNameItsPartsAsTheCallerDoes) {
 TEST(RequirePrompt, APromptWithoutAnOutputMayFillTheContext) {
   require_prompt(std::vector<TokenId>{1, 2, 3, 4}, kLimits);
   test::expect_error(
+      Error::bad_argument,
       [] {
         require_prompt(std::vector<TokenId>{1, 2, 3, 4, 5}, kLimits);
       },
-      Error::bad_argument, testing::HasSubstr("expected at most 4"));
+      testing::HasSubstr("expected at most 4"));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
   const auto row = [](const std::vector<float>& values) {
     return MatrixView<const float>(values.data(), 1, static_cast<std::int64_t>(values.size()));
   };
-  return test::relative_l2<float>(row(a), row(b));
+  return test::relative_l2(row(a), row(b));
 }
 
 json windowed(std::int64_t width, std::int64_t first_layer = 0) {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "evidence/expect_error.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/model_copy.hpp"
 #include "support/shared_data.hpp"
 #include "support/temporary_folder.hpp"

@@ -134,10 +134,11 @@ TEST(Rope, ARotationThatIsNotFiniteIsRefused) {
 TEST(Rope, YarnNeedsFrequenciesThatFall) {
   for (const double theta : {1.0, 0.5}) {
     test::expect_error(
+        Error::bad_file,
         [&] {
           rope_frequencies(config_with(32, theta, "yarn", {{"factor", 4}}));
         },
-        Error::bad_file, testing::HasSubstr("expected a number above 1"));
+        testing::HasSubstr("expected a number above 1"));
   }
 }
 

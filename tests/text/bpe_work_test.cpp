@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "base/json_view.hpp"
 #include "support/tokenizers.hpp"
 #include "text/bpe.hpp"
 
@@ -50,7 +51,7 @@ std::string random_word(std::size_t length) {
 
 TEST(BpeWork, IsAFewLookUpsACharacterHoweverLongTheWord) {
   const json file = doubling_tokenizer();
-  const text::JsonView root(file, "t.json");
+  const JsonView root(file, "t.json");
   const text::Bpe bpe = text::Bpe::parse(root["model"]);
   for (const auto& word_of : {run_of_one, alternating, random_word}) {
     for (const std::size_t length : {10U, 1'000U, 100'000U}) {
