@@ -12,10 +12,12 @@
 namespace qpn8 {
 namespace {
 
-/// Builds nlohmann's tree of values.
+/// Builds nlohmann's tree of values in `root`.
 template <class Json>
 class TreeBuilder {
  public:
+  explicit TreeBuilder(Json& root) : root_(root) {}
+
   template <class Value>
   void scalar(Value&& value, JsonPosition& /*position*/) {
     put(std::forward<Value>(value));
@@ -36,8 +38,6 @@ class TreeBuilder {
 
   void close() { open_.pop_back(); }
 
-  Json take() { return std::move(root_); }
-
  private:
   template <class Value>
   Json* put(Value&& value) {
@@ -53,7 +53,7 @@ class TreeBuilder {
     return &open_.back()->back();
   }
 
-  Json root_;
+  Json& root_;
   std::vector<Json*> open_;  // an element is never moved while it is open: its parent grows only after it is closed
   Json* member_ = nullptr;
 };
@@ -71,9 +71,10 @@ std::string describe_value(const Json& value) {
 
 template <class Json>
 Json parse_json(std::string_view text, const std::string& name, const JsonLimits& limits, std::int64_t first_line) {
-  TreeBuilder<Json> builder;
+  Json root;
+  TreeBuilder<Json> builder(root);
   parse_json_events(text, name, first_line, limits, builder);
-  return builder.take();
+  return root;
 }
 
 template <class Json>

@@ -106,7 +106,7 @@ RopeConfig read_rope(const JsonReader& config, const std::string& file) {
 bool read_quantization(const JsonReader& config, const std::string& file) {
   const json* object = config.optional_object("quantization_config");
   if (object == nullptr) return false;
-  const JsonReader reader(*object, file, "quantization_config.");
+  const JsonReader reader(*object, file, "quantization_config");
   const auto method = reader.optional_string("quant_method");
   if (!method) reader.refuse("quant_method", "\"fp8\"");
   const auto require = [&](const char* key, const json& value, const json& supported) {

@@ -65,7 +65,7 @@ nlohmann::ordered_json parse_engine_args(std::span<const std::string> args) {
     }
     std::string key = arg.substr(0, equals);
     std::replace(key.begin(), key.end(), '-', '_');
-    parsed[key] = parse_value(std::string_view(arg).substr(equals + 1), arg);
+    parsed[key] = parse_value(arg.substr(equals + 1), arg);
   }
   return parsed;
 }

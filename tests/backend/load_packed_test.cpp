@@ -87,9 +87,9 @@ TEST_F(LoadPacked, PaddedChannelsAreSlicedOff) {
     const Matrix<float> x = gaussian(rows, 32, 2);
     EXPECT_LE(relative_l2(product(*backend_, *padded, x).view(), product(*backend_, *dense, x).view()), 0.05);
     const Matrix<float> wide = gaussian(rows, 160, 2);
-    EXPECT_LE(relative_l2(product(*backend_, *padded_codes, wide).view(),
-                                 product(*backend_, *dense_codes, wide).view()),
-              1e-6);
+    EXPECT_LE(
+        relative_l2(product(*backend_, *padded_codes, wide).view(), product(*backend_, *dense_codes, wide).view()),
+        1e-6);
   }
 }
 

@@ -130,7 +130,7 @@ TEST(CommandLine, AnEmptyNameIsNoName) {
       {{"ab", "--model", "m", "--dataset", "x", "--out", ""}, "--out: is empty; expected a folder"},
       {{"synth", "--like", "qwen3-0.6b", "--out", ""}, "--out: is empty; expected a folder"},
       {{"score", ""}, "is empty; expected a JSON lines file"},
-      {run_tiny({"--prompt-ids", "1", "--contract", ""}), R"(--contract: [""] is not a file, or a list of files)"},
+      {run_tiny({"--prompt-ids", "1", "--contract", ""}), "--contract: an array is not a file, or a list of files"},
       {run_tiny({"--prompt-ids", "1", "--engine-arg", "contract="}), R"("" is not a file, or a list of files)"},
   };
   for (const Case& c : cases) {

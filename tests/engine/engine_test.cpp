@@ -121,7 +121,7 @@ TEST(FrontEnd, FindsWhatTheOptionsGetWrong) {
   refuse(options, Error::bad_argument, "max_model_len: 513");
   options = {};
   options.tp = 3;
-  refuse(options, Error::bad_argument, "--tp 3");
+  refuse(options, Error::unsupported, "--tp 3");
   options = {};
   options.contracts = {"/nowhere.json"};
   refuse(options, Error::bad_file, "/nowhere.json");
