@@ -127,7 +127,7 @@ TEST(CpuBackend, RopeTakesThePairingItIsTold) {
     for (std::int64_t i = 0; i < 32; ++i) expected(0, i) = values(0, i);
     cpu::rope_reference(expected.view(), 16, on_host<float>(*backend, angles.tensor).view(),
                         pairing == RopePairing::halves ? 8 : 1);
-    EXPECT_LE(test::relative_l2<double>(on_host<float>(*backend, x.tensor).view(), expected.view()), 3e-7);
+    EXPECT_LE(test::relative_l2(on_host<float>(*backend, x.tensor).view(), expected.view()), 3e-7);
   }
 }
 

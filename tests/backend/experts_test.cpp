@@ -114,7 +114,7 @@ TEST_P(Experts, AreTheWeightedSumOfTheRoutedOnes) {
       const Matrix<float> x = gaussian(rows, kWidth, 5);
       const Routes routes = random_routes(rows, count, kExperts, 6);
       const double tolerance = GetParam() == Route::dense ? 2e-6 : 0.08;
-      EXPECT_LE(relative_l2<double>(run(*backend, experts, x, routes).view(), expected(x, routes).view()), tolerance)
+      EXPECT_LE(relative_l2(run(*backend, experts, x, routes).view(), expected(x, routes).view()), tolerance)
           << rows << " rows, " << count << " each";
     }
   }

@@ -56,7 +56,7 @@ TEST_F(LoadDense, StackedPartsKeepTheirStoredPrecision) {
     EXPECT_EQ(linear->k(), 50);
     EXPECT_EQ(linear->bytes(), 80 * 50 * static_cast<std::int64_t>(size_of(dtype)));
     const Matrix<double> expected = exact_product(x, rounded(stacked(parts), dtype));
-    EXPECT_LE(relative_l2<double>(product(*backend_, *linear, x).view(), expected.view()), 1e-6) << name;
+    EXPECT_LE(relative_l2(product(*backend_, *linear, x).view(), expected.view()), 1e-6) << name;
   }
 }
 
@@ -70,7 +70,7 @@ TEST_F(LoadDense, PartsOfDifferentTypesAreWidened) {
   EXPECT_EQ(linear->bytes(), 11 * 24 * 4);
   const Matrix<float> x = gaussian(2, 24, 3);
   const Matrix<double> expected = exact_product(x, stacked({rounded(a, DType::f16), rounded(b, DType::bf16)}));
-  EXPECT_LE(relative_l2<double>(product(*backend_, *linear, x).view(), expected.view()), 1e-6);
+  EXPECT_LE(relative_l2(product(*backend_, *linear, x).view(), expected.view()), 1e-6);
 }
 
 TEST_F(LoadDense, ARectangleOfATensorIsAShard) {
@@ -89,7 +89,7 @@ TEST_F(LoadDense, ARectangleOfATensorIsAShard) {
   }
   const Matrix<float> x = gaussian(3, 17, 2);
   const Matrix<double> expected = exact_product(x, shard);
-  EXPECT_LE(relative_l2<double>(product(*backend_, *linear, x).view(), expected.view()), 1e-6);
+  EXPECT_LE(relative_l2(product(*backend_, *linear, x).view(), expected.view()), 1e-6);
 }
 
 TEST_F(LoadDense, TheBiasIsAddedToEveryRow) {
@@ -102,7 +102,7 @@ TEST_F(LoadDense, TheBiasIsAddedToEveryRow) {
   for (const std::int64_t rows : {1, 8, 20}) {
     const Matrix<float> x = gaussian(rows, 16, 3);
     const Matrix<double> expected = exact_product(x, w, bias.values());
-    EXPECT_LE(relative_l2<double>(product(*backend_, *linear, x).view(), expected.view()), 1e-6) << rows;
+    EXPECT_LE(relative_l2(product(*backend_, *linear, x).view(), expected.view()), 1e-6) << rows;
   }
 }
 
@@ -188,7 +188,7 @@ TEST_F(LoadDense, ATableIsASharedHeadToo) {
     EXPECT_EQ(table.tensor.dtype, dtype);
     const auto head = backend_->share_linear(table.tensor);
     const Matrix<double> expected = exact_product(x, rounded(gaussian(70, 24, 1), dtype));
-    EXPECT_LE(relative_l2<double>(product(*backend_, *head, x).view(), expected.view()), 1e-6);
+    EXPECT_LE(relative_l2(product(*backend_, *head, x).view(), expected.view()), 1e-6);
 
     const Matrix<std::int32_t> ids = [] {
       Matrix<std::int32_t> values(2, 1);

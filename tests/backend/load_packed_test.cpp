@@ -62,7 +62,7 @@ TEST_F(LoadPacked, StackedPartsOfAnyTypeAreQuantisedRowByRow) {
     const Matrix<float> y = product(*backend_, *linear, x);
     const Matrix<double> expected = exact_product(x, stacked(parts), bias.values());
     // Three mantissa bits: an error of about 2^-4 / sqrt(3) a weight, the same for the part of small weights.
-    EXPECT_LE(relative_l2<double>(y.view(), expected.view()), 0.03) << rows;
+    EXPECT_LE(relative_l2(y.view(), expected.view()), 0.03) << rows;
     const auto small = [](auto view) { return view.col_range(48, 16); };
     Matrix<double> without_bias = exact_product(x, parts[1]);
     Matrix<float> difference(rows, 16);
@@ -70,7 +70,7 @@ TEST_F(LoadPacked, StackedPartsOfAnyTypeAreQuantisedRowByRow) {
       for (std::int64_t n = 0; n < 16; ++n)
         difference(i, n) = small(y.view()).row(i)[static_cast<std::size_t>(n)] - bias(0, 48 + n);
     }
-    EXPECT_LE(relative_l2<double>(difference.view(), without_bias.view()), 0.05) << rows;
+    EXPECT_LE(relative_l2(difference.view(), without_bias.view()), 0.05) << rows;
   }
 }
 
@@ -85,11 +85,11 @@ TEST_F(LoadPacked, PaddedChannelsAreSlicedOff) {
   const auto dense_codes = load(planned(Route::dense, 50, 160), {file_.part("codes")});
   for (const std::int64_t rows : {1, 3, 20}) {
     const Matrix<float> x = gaussian(rows, 32, 2);
-    EXPECT_LE(relative_l2<float>(product(*backend_, *padded, x).view(), product(*backend_, *dense, x).view()), 0.05);
+    EXPECT_LE(relative_l2(product(*backend_, *padded, x).view(), product(*backend_, *dense, x).view()), 0.05);
     const Matrix<float> wide = gaussian(rows, 160, 2);
-    EXPECT_LE(relative_l2<float>(product(*backend_, *padded_codes, wide).view(),
-                                 product(*backend_, *dense_codes, wide).view()),
-              1e-6);
+    EXPECT_LE(
+        relative_l2(product(*backend_, *padded_codes, wide).view(), product(*backend_, *dense_codes, wide).view()),
+        1e-6);
   }
 }
 
@@ -110,7 +110,7 @@ TEST_F(LoadPacked, BlockScaledCodesGiveTheDenseProductWhereverAShardBegins) {
       const auto dense = load(planned(Route::dense, 192, 256), {a, b});
       for (const std::int64_t rows : {1, 8, 24}) {
         const Matrix<float> x = gaussian(rows, 256, 3);
-        EXPECT_LE(relative_l2<float>(product(*backend_, *packed, x).view(), product(*backend_, *dense, x).view()), 1e-6)
+        EXPECT_LE(relative_l2(product(*backend_, *packed, x).view(), product(*backend_, *dense, x).view()), 1e-6)
             << first_row << " " << first_col << " rows " << rows;
       }
     }

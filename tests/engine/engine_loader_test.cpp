@@ -39,9 +39,11 @@ TEST(ContextLength, IsTheConfigsUnlessLessIsAskedFor) {
 }
 
 TEST(ContextLength, MoreThanTheModelHasPositionsForIsRefused) {
-  test::expect_error([] { context_length(config(1024), 1025); }, Error::bad_argument,
-                     AllOf(HasSubstr("max_model_len: 1025"), HasSubstr("1 to 1024")));
-  test::expect_error([] { context_length(config(0), 0); }, Error::bad_argument, HasSubstr("max_position_embeddings"));
+  test::expect_error(
+      Error::bad_argument, [] { context_length(config(1024), 1025); },
+      AllOf(HasSubstr("max_model_len: 1025"), HasSubstr("1 to 1024")));
+  test::expect_error(
+      Error::bad_argument, [] { context_length(config(0), 0); }, HasSubstr("max_position_embeddings"));
 }
 
 TEST(EndTokens, TheGenerationConfigsWinOverTheConfigs) {
@@ -54,13 +56,15 @@ TEST(EndTokens, TheGenerationConfigsWinOverTheConfigs) {
 
 TEST(EndTokens, AnIdOutsideTheVocabularyNamesItsFile) {
   test::expect_error(
+      Error::bad_file,
       [] {
         end_tokens(config(8), ends_with({3, 100}), "folder");
       },
-      Error::bad_file, AllOf(HasSubstr("folder/generation_config.json"), HasSubstr("100")));
+      AllOf(HasSubstr("folder/generation_config.json"), HasSubstr("100")));
   ModelConfig bad = config(8);
   bad.eos_tokens = {-1};
-  test::expect_error([&] { end_tokens(bad, {}, "folder"); }, Error::bad_file, HasSubstr("folder/config.json"));
+  test::expect_error(
+      Error::bad_file, [&] { end_tokens(bad, {}, "folder"); }, HasSubstr("folder/config.json"));
 }
 
 }  // namespace

@@ -54,46 +54,54 @@ TEST(Engine, TheObserverSeesThePlanBeforeTheWeightsAndAllOfThem) {
 TEST(Engine, WhatTheObserverThrowsEndsTheLoading) {
   const LoadObserver observer = {.planned = [](const Plan& /*plan*/) { throw Error(Error::bad_argument, "planted"); },
                                  .loaded = nullptr};
-  test::expect_error([&] { const Engine engine(tiny_model(), one_thread(), observer); }, Error::bad_argument,
-                     HasSubstr("planted"));
+  test::expect_error(
+      Error::bad_argument, [&] { const Engine engine(tiny_model(), one_thread(), observer); }, HasSubstr("planted"));
 }
 
 TEST(Engine, TextNeedsATokenizerAndAChatItsTemplate) {
   const Engine engine(tiny_model(), one_thread());
   EXPECT_FALSE(engine.has_tokenizer());
-  test::expect_error([&] { engine.encode_prompt("x"); }, Error::bad_file,
-                     AllOf(HasSubstr("tokenizer.json"), HasSubstr("no such file")));
   test::expect_error(
+      Error::bad_file, [&] { engine.encode_prompt("x"); },
+      AllOf(HasSubstr("tokenizer.json"), HasSubstr("no such file")));
+  test::expect_error(
+      Error::bad_file,
       [&] {
         engine.encode_chat({{"messages", nlohmann::ordered_json::array()}});
       },
-      Error::bad_file, HasSubstr("no chat template"));
+      HasSubstr("no chat template"));
 }
 
 TEST(Engine, LogitsCheckTheirArguments) {
   Engine engine(tiny_model(), one_thread());
-  test::expect_error([&] { engine.logits(kPrompt, 0); }, Error::bad_argument, HasSubstr("chunk"));
-  test::expect_error([&] { engine.logits({}, 1); }, Error::bad_argument, HasSubstr("empty"));
-  test::expect_error([&] { engine.logits(std::vector<TokenId>{512}, 1); }, Error::bad_argument, HasSubstr("512"));
+  test::expect_error(
+      Error::bad_argument, [&] { engine.logits(kPrompt, 0); }, HasSubstr("chunk"));
+  test::expect_error(
+      Error::bad_argument, [&] { engine.logits({}, 1); }, HasSubstr("empty"));
+  test::expect_error(
+      Error::bad_argument, [&] { engine.logits(std::vector<TokenId>{512}, 1); }, HasSubstr("512"));
 }
 
 TEST(Engine, ADeviceThatIsNotThereIsAMissingCapability) {
   EngineOptions options = one_thread();
   options.device = "cuda";
-  test::expect_error([&] { const Engine engine(tiny_model(), options); }, Error::missing_capability,
-                     HasSubstr("without CUDA"));
+  test::expect_error(
+      Error::missing_capability, [&] { const Engine engine(tiny_model(), options); }, HasSubstr("without CUDA"));
 }
 
 TEST(Engine, MoreThanOneRankIsRefusedWithTheLegalValues) {
   EngineOptions options = one_thread();
   options.tp = 3;
-  test::expect_error([&] { const Engine engine(tiny_model(), options); }, Error::bad_argument,
-                     AllOf(HasSubstr("--tp 3"), HasSubstr("legal values")));
+  test::expect_error(
+      Error::bad_argument, [&] { const Engine engine(tiny_model(), options); },
+      AllOf(HasSubstr("--tp 3"), HasSubstr("legal values")));
   options.tp = 2;
-  test::expect_error([&] { const Engine engine(tiny_model(), options); }, Error::unsupported, HasSubstr("--tp 2"));
+  test::expect_error(
+      Error::unsupported, [&] { const Engine engine(tiny_model(), options); }, HasSubstr("--tp 2"));
   options.tp = 1;
   options.pp = 2;
-  test::expect_error([&] { const Engine engine(tiny_model(), options); }, Error::unsupported, HasSubstr("--pp 2"));
+  test::expect_error(
+      Error::unsupported, [&] { const Engine engine(tiny_model(), options); }, HasSubstr("--pp 2"));
 }
 
 TEST(Engine, EnginesOnDifferentInstructionSetsMayTakeTurns) {
@@ -123,8 +131,9 @@ TEST(Engine, AContextOfTheUsersChoiceBoundsPromptAndOutput) {
   Engine engine(tiny_model(), options);
   EXPECT_EQ(engine.generate({.prompt = kPrompt, .ignore_eos = true}).output_ids.size(), 3U);
   const std::vector<TokenId> ten(10, 3);
-  test::expect_error([&] { engine.generate({.prompt = ten}); }, Error::bad_argument,
-                     HasSubstr("prompt has 10 tokens; the context is 9"));
+  test::expect_error(
+      Error::bad_argument, [&] { engine.generate({.prompt = ten}); },
+      HasSubstr("prompt has 10 tokens; the context is 9"));
 }
 
 }  // namespace

@@ -178,7 +178,8 @@ TEST_F(Generation, NonFiniteLogitsNameTheLayerAndTheEngineCanBeUsedAgain) {
     return logits;
   };
   use(rule);
-  test::expect_error([&] { generate({.prompt = {2}}); }, Error::check_failed, testing::StartsWith("model.layers.3"));
+  test::expect_error(
+      Error::check_failed, [&] { generate({.prompt = {2}}); }, testing::StartsWith("model.layers.3"));
   EXPECT_EQ(generate({.prompt = {2}, .max_tokens = 2}).text, "de");
 }
 
@@ -187,7 +188,8 @@ TEST_F(Generation, WithoutATokenizerThereAreIdsAndNoText) {
   const GenerationResult result = generate({.prompt = {3}, .max_tokens = 2});
   EXPECT_THAT(result.output_ids, ElementsAre(4, 5));
   EXPECT_EQ(result.text, "");
-  test::expect_error([&] { generate({.prompt = {3}, .stop = {"x"}}); }, Error::bad_argument, HasSubstr("no tokenizer"));
+  test::expect_error(
+      Error::bad_argument, [&] { generate({.prompt = {3}, .stop = {"x"}}); }, HasSubstr("no tokenizer"));
 }
 
 TEST_F(Generation, EachBadRequestSaysWhatIsWrong) {
@@ -208,7 +210,8 @@ TEST_F(Generation, EachBadRequestSaysWhatIsWrong) {
       {{.prompt = {2}, .stop = {""}}, "must not be empty"},
   };
   for (const Case& c : cases) {
-    test::expect_error([&] { generate(c.request); }, Error::bad_argument, HasSubstr(c.message));
+    test::expect_error(
+        Error::bad_argument, [&] { generate(c.request); }, HasSubstr(c.message));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "engine/engine.hpp"
+#include "support/numbers.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -31,17 +31,6 @@ std::vector<TokenId> token_ids(const CheckpointTensor& tensor) {
   std::vector<std::int64_t> wide(static_cast<std::size_t>(tensor.elements()));
   std::memcpy(wide.data(), tensor.bytes.data(), tensor.bytes.size());
   return {wide.begin(), wide.end()};
-}
-
-double relative_l2(std::span<const float> values, std::span<const float> expected) {
-  double error = 0.0;
-  double norm = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double difference = static_cast<double>(values[i]) - static_cast<double>(expected[i]);
-    error += difference * difference;
-    norm += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
-  }
-  return std::sqrt(error / norm);
 }
 
 class Golden : public testing::TestWithParam<GoldenCase> {
@@ -75,9 +64,10 @@ TEST_P(Golden, LogitsOfEveryPositionAreReproduced) {
     ASSERT_EQ(logits.size(), expected.size());
     const std::size_t vocabulary = expected.size() / prompt.size();
     for (std::size_t position = 0; position < prompt.size(); ++position) {
-      const std::span<const float> row = std::span(logits).subspan(position * vocabulary, vocabulary);
-      const std::span<const float> golden = std::span(expected).subspan(position * vocabulary, vocabulary);
-      EXPECT_LE(relative_l2(row, golden), 1e-4) << "prompt " << i << ", position " << position;
+      const auto columns = static_cast<std::int64_t>(vocabulary);
+      const MatrixView<const float> row(logits.data() + position * vocabulary, 1, columns);
+      const MatrixView<const float> golden(expected.data() + position * vocabulary, 1, columns);
+      EXPECT_LE(test::relative_l2(row, golden), 1e-4) << "prompt " << i << ", position " << position;
     }
   }
 }

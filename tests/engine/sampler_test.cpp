@@ -271,7 +271,8 @@ TEST(SamplingOptions, EachIllegalValueIsRefusedByName) {
       {{.repetition_penalty = infinity}, "repetition_penalty"},
   };
   for (const Case& c : cases) {
-    test::expect_error([&] { c.options.validate(); }, Error::bad_argument, testing::StartsWith(c.name));
+    test::expect_error(
+        Error::bad_argument, [&] { c.options.validate(); }, testing::StartsWith(c.name));
   }
   SamplingOptions{}.validate();
 }

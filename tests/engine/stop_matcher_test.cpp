@@ -80,7 +80,8 @@ TEST(StopMatcher, NothingComesAfterAMatch) {
 
 TEST(StopMatcher, AnEmptyStopTextIsRefused) {
   const std::vector<std::string> stops = {"a", ""};
-  test::expect_error([&] { StopMatcher matcher(stops); }, Error::bad_argument, testing::HasSubstr("must not be empty"));
+  test::expect_error(
+      Error::bad_argument, [&] { StopMatcher matcher(stops); }, testing::HasSubstr("must not be empty"));
 }
 
 TEST(StopMatcher, AnyCutOfAnyTextGivesWhatTheDefinitionSays) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "evidence/expect_error.hpp"
 #include "evidence/fake_arm.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace qpn8 {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "evidence/expect_error.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 
 namespace qpn8 {
 namespace {

@@ -71,7 +71,7 @@ void expect_reference(const Case& c, std::int64_t tokens, std::int64_t first) {
   AttentionScratch scratch;
   Strided out{Matrix<float>(values.rows(), values.cols())};
   attention(store.layer(), q.view(), places.view(), c.rule(), scratch, out.view(), team);
-  EXPECT_LE(relative_l2<double>(out.view(), expected.view()), 2e-6) << c << " tokens " << tokens << " from " << first;
+  EXPECT_LE(relative_l2(out.view(), expected.view()), 2e-6) << c << " tokens " << tokens << " from " << first;
 }
 
 TEST(Attention, IsTheFormulaForEveryHeadWidth) {

@@ -29,7 +29,7 @@ TEST(RmsNorm, IsTheFormulaForAnyWidth) {
       rms_norm_reference(x.view(), weight.values(), kEps, expected.view());
       Strided out{Matrix<float>(5, cols)};
       rms_norm(x.view(), weight.values(), kEps, out.view(), team);
-      EXPECT_LE(relative_l2<double>(out.view(), expected.view()), kTolerance) << cols;
+      EXPECT_LE(relative_l2(out.view(), expected.view()), kTolerance) << cols;
       rms_norm(x.view(), weight.values(), kEps, x.view(), team);
       EXPECT_TRUE(same_bits<float>(x.view(), out.view())) << "in place, " << cols;
     }

@@ -68,7 +68,7 @@ TEST_P(Rope, IsTheFormulaForEveryHeadWidthAndLeavesTheOtherDimensionsAlone) {
 
         Strided x(values);
         GetParam().kernel(x.view(), head_dim, angles.view(), team);
-        EXPECT_LE(relative_l2<double>(x.view(), expected.view()), 3e-7) << head_dim << " " << rotated;
+        EXPECT_LE(relative_l2(x.view(), expected.view()), 3e-7) << head_dim << " " << rotated;
         const auto untouched = [&](MatrixView<const float> m) { return m.col_range(rotated, head_dim - rotated); };
         EXPECT_TRUE(same_bits<float>(untouched(x.view()), untouched(values.view())));
       }

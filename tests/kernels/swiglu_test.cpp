@@ -26,7 +26,7 @@ TEST(Swiglu, IsTheFormulaForAnyWidth) {
       swiglu_reference(gate_up.view(), expected.view());
       Strided out{Matrix<float>(9, width)};
       swiglu(gate_up.view(), out.view(), team);
-      EXPECT_LE(relative_l2<double>(out.view(), expected.view()), 3e-7) << width;
+      EXPECT_LE(relative_l2(out.view(), expected.view()), 3e-7) << width;
     }
   });
 }

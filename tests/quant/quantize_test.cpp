@@ -5,11 +5,14 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "qpn8/e4m3.hpp"
 #include "qpn8/error.hpp"
+#include "support/error_of.hpp"
 
 namespace qpn8 {
 namespace {
@@ -30,14 +33,11 @@ Quantised quantise(const std::vector<T>& weight) {
 }
 
 template <class T>
-std::string error_of(const std::vector<T>& weight) {
-  try {
-    quantise(weight);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), Error::bad_value);
-    return error.what();
-  }
-  return "no error";
+std::string fault_of(const std::vector<T>& weight) {
+  std::optional<Error::Kind> kind;
+  std::string message = test::error_of([&] { quantise(weight); }, &kind);
+  EXPECT_EQ(kind, Error::bad_value);
+  return message;
 }
 
 std::vector<Half> halves(const std::vector<float>& values) {
@@ -119,9 +119,9 @@ TEST(QuantizeChannel, WhereTheScaleWouldVanishItStaysNormalAndTheCodesGetCoarser
 }
 
 TEST(QuantizeChannel, NonFiniteWeightsAreRefusedNamingTheElement) {
-  EXPECT_EQ(error_of(std::vector<float>{1, kNan, kInfinity}), "element 1 is NaN; weights must be finite");
-  EXPECT_EQ(error_of(halves({1, 2, -kInfinity})), "element 2 is infinite; weights must be finite");
-  EXPECT_EQ(error_of(std::vector<BFloat16>{to_bfloat16(kNan)}), "element 0 is NaN; weights must be finite");
+  EXPECT_EQ(fault_of(std::vector<float>{1, kNan, kInfinity}), "element 1 is NaN; weights must be finite");
+  EXPECT_EQ(fault_of(halves({1, 2, -kInfinity})), "element 2 is infinite; weights must be finite");
+  EXPECT_EQ(fault_of(std::vector<BFloat16>{to_bfloat16(kNan)}), "element 0 is NaN; weights must be finite");
 }
 
 TEST(CheckScales, OnlyFinitePositiveScalesPass) {

@@ -8,6 +8,7 @@
 
 #include "route/contract_samples.hpp"
 #include "route/role_pattern.hpp"
+#include "support/error_of.hpp"
 
 namespace qpn8 {
 namespace {
@@ -309,7 +310,7 @@ TEST(Hardware, NamesRoundTripAndAnUnknownOneIsRefusedWithTheKnown) {
     EXPECT_EQ(to_string(parse_hardware(name)), name);
   }
   for (const char* name : {"", "avx2", "cpu-sse2", "sm", "sm7", "sm070", "SM70", "gpu"}) {
-    EXPECT_THAT(test::message_of([&] { parse_hardware(name); }),
+    EXPECT_THAT(test::error_of([&] { parse_hardware(name); }),
                 ::testing::AllOf(HasSubstr('"' + std::string(name) + '"'), HasSubstr("cpu-avx512"), HasSubstr("sm70")));
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "route/contract_samples.hpp"
+#include "support/error_of.hpp"
 
 namespace qpn8 {
 namespace {
@@ -140,11 +141,11 @@ TEST(Plan, RequireListsEveryRefusedProjectionByReason) {
 }
 
 TEST(Plan, RequireRefusesAContractThatIsOffAndHardwareThatHasNone) {
-  EXPECT_THAT(test::message_of([] {
+  EXPECT_THAT(test::error_of([] {
                 plan_of(decoder(), rollback_of("require", {{"QPN8_CONTRACT_CPU_AVX2", "off"}}));
               }),
               AllOf(HasSubstr("8 of 11"), HasSubstr("contract cpu-avx2 is off by QPN8_CONTRACT_CPU_AVX2=off (")));
-  EXPECT_THAT(test::message_of([] { plan_of(decoder(), rollback_of("require"), kOne, parse_hardware("sm75")); }),
+  EXPECT_THAT(test::error_of([] { plan_of(decoder(), rollback_of("require"), kOne, parse_hardware("sm75")); }),
               AllOf(HasSubstr("11 of 11"), HasSubstr("no contract holds for sm75")));
   EXPECT_NO_THROW(plan_of(decoder(), rollback_of("require", {{"QPN8", "off"}}))) << "the flag replaces QPN8";
 }

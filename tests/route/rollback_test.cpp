@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "route/contract_samples.hpp"
+#include "support/error_of.hpp"
 
 namespace qpn8 {
 namespace {
@@ -72,7 +73,7 @@ TEST(Rollback, AVariableTurnsItsOwnContractAlone) {
 TEST(Rollback, ValuesThatAreNotLegalAreRefusedWithTheLegalOnes) {
   const std::vector<Contract> contracts = {test::small_contract("my-box")};
   const auto refusal = [&](const std::optional<std::string>& flag, const Environment& environment) {
-    return test::message_of([&] { read_rollback(flag, environment, contracts); });
+    return test::error_of([&] { read_rollback(flag, environment, contracts); });
   };
   EXPECT_EQ(refusal(std::nullopt, {{"QPN8", "maybe"}}), "QPN8 is \"maybe\"; legal values: on, off");
   EXPECT_EQ(refusal(std::nullopt, {{"QPN8", ""}}), "QPN8 is \"\"; legal values: on, off");
@@ -88,10 +89,10 @@ TEST(Rollback, ValuesThatAreNotLegalAreRefusedWithTheLegalOnes) {
 }
 
 TEST(Rollback, OtherVariablesAreNotItsBusiness) {
-  EXPECT_EQ(test::message_of([] {
+  EXPECT_EQ(test::error_of([] {
               read_rollback(std::nullopt, {{"QPN8_SHARED", "x"}, {"QPN", "y"}}, {});
             }),
-            "no error");
+            "(no error)");
 }
 
 TEST(Rollback, VariablesAreNamedAfterTheContractsAndDiffer) {

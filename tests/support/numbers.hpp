@@ -13,13 +13,18 @@
 
 namespace qpn8::test {
 
-/// Gaussian numbers; the same for the same seed.
-inline Matrix<float> gaussian(std::int64_t rows, std::int64_t cols, unsigned seed, float deviation = 1.0F) {
-  std::mt19937 generator(seed);
+/// Gaussian numbers, the next ones of the generator.
+inline Matrix<float> gaussian(std::int64_t rows, std::int64_t cols, std::mt19937& generator, float deviation = 1.0F) {
   std::normal_distribution<float> normal(0.0F, deviation);
   Matrix<float> matrix(rows, cols);
   for (float& value : matrix.values()) value = normal(generator);
   return matrix;
+}
+
+/// The same for the same seed.
+inline Matrix<float> gaussian(std::int64_t rows, std::int64_t cols, unsigned seed, float deviation = 1.0F) {
+  std::mt19937 generator(seed);
+  return gaussian(rows, cols, generator, deviation);
 }
 
 /// The same values in a matrix whose rows lie further apart; what lies between them is NaN, so that a kernel that
@@ -52,8 +57,8 @@ bool same_bits(MatrixView<const T> a, MatrixView<const T> b) {
 }
 
 /// ||actual - expected|| / ||expected|| over all rows; 0 for two empty matrices.
-template <class T>
-double relative_l2(MatrixView<const float> actual, MatrixView<const T> expected) {
+template <class Actual, class Expected>
+double relative_l2(MatrixView<Actual> actual, MatrixView<Expected> expected) {
   double error = 0;
   double norm = 0;
   for (std::int64_t i = 0; i < expected.rows; ++i) {
