@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
-#include <utility>
 
 #include "qpn8/error.hpp"
 
@@ -14,14 +13,11 @@ namespace qpn8 {
 
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), partial_(path) {
   partial_ += ".partial";
-  fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail();
+  file_ = open_regular_file(partial_, O_WRONLY | O_CREAT | O_TRUNC);
 }
 
 AtomicFile::~AtomicFile() {
-  if (fd_ < 0) return;
-  close(fd_);
-  unlink(partial_.c_str());
+  if (file_.is_open()) unlink(partial_.c_str());
 }
 
 void AtomicFile::fail() const {
@@ -30,7 +26,7 @@ void AtomicFile::fail() const {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail();
     bytes = bytes.subspan(static_cast<std::size_t>(written));
@@ -39,7 +35,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   // The error of a delayed write (a full quota, a network file system) is close()'s to report.
-  if (close(std::exchange(fd_, -1)) != 0 || rename(partial_.c_str(), path_.c_str()) != 0) {
+  if (!file_.close() || rename(partial_.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     unlink(partial_.c_str());
     errno = error;

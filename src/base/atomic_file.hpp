@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/regular_file.hpp"
+
 namespace qpn8 {
 
 /// A file that appears under its name only when it is complete: it is written beside it as NAME.partial and renamed by
@@ -27,7 +29,7 @@ class AtomicFile {
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
-  int fd_ = -1;
+  FileDescriptor file_;
 };
 
 /// A whole text file, the same way.

@@ -9,25 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/regular_file.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
-
-/// Closes a descriptor at the end of a scope; a mapping outlives it.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
   throw Error(Error::bad_file, path.string() + ": " + what);
@@ -36,12 +22,9 @@ class Descriptor {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  // O_NONBLOCK: opening a FIFO that somebody placed where a file belongs must not wait for a writer.
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) fail(path, std::strerror(errno));
+  const FileDescriptor file = open_regular_file(path, O_RDONLY);
   struct stat status = {};
   if (fstat(file.get(), &status) != 0) fail(path, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) fail(path, "is not a regular file");
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* memory = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 namespace qpn8 {
 
@@ -18,6 +19,7 @@ class MappedFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
   /// Tells the system that the pages wholly inside this part of bytes() are not needed for now, so that they stop
   /// counting as resident; reading them again works and costs a page fault.

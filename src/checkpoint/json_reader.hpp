@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "base/json_file.hpp"
+#include "base/json_view.hpp"
 
 namespace qpn8 {
 
-/// Typed access to the members of one JSON object, with the messages of bad input: "FILE: KEY is VALUE, expected ...".
+/// Typed access to the members of one JSON object by their keys: a JsonView with the ranges that configurations need.
 /// A member that is null counts as absent. Borrows the object.
 class JsonReader {
  public:
-  /// `prefix` stands before keys in messages: "rope_parameters." for a nested object.
-  JsonReader(const nlohmann::json& object, std::string file, std::string prefix = "");
+  /// `path` is where the object stands in the file: "rope_parameters"; empty for the whole of it.
+  JsonReader(const nlohmann::json& object, std::string file, std::string path = "");
 
   /// Null if absent.
   const nlohmann::json* find(const char* key) const;
@@ -36,12 +37,10 @@ class JsonReader {
   const nlohmann::json* optional_object(const char* key) const;
 
   /// Error::bad_file "FILE: KEY is VALUE, expected EXPECTED".
-  [[noreturn]] void refuse(const char* key, const std::string& expected) const;
+  [[noreturn]] void refuse(const char* key, const std::string& expected) const { view_[key].refuse(expected); }
 
  private:
-  const nlohmann::json& object_;
-  std::string file_;
-  std::string prefix_;
+  JsonView view_;
 };
 
 /// The largest integer a config may hold: the product of two still fits 64 bits.

@@ -55,7 +55,7 @@ RopeConfig read_rope(const JsonReader& config, const std::string& file) {
   const char* key = current_form ? "rope_parameters" : "rope_scaling";
   const json* found = config.optional_object(key);
   const json object = found != nullptr ? *found : json::object();
-  const JsonReader parameters(object, file, std::string(key) + ".");
+  const JsonReader parameters(object, file, key);
 
   RopeConfig rope;
   rope.type = rope_type(parameters, object, current_form);

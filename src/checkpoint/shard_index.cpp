@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_file.hpp"
+#include "base/mapped_file.hpp"
 #include "base/printable.hpp"
 #include "qpn8/error.hpp"
 
@@ -33,8 +34,8 @@ void check_files_exist(const ShardIndex& index) {
 
 }  // namespace
 
-ShardIndex read_shard_index(const std::filesystem::path& path) {
-  const nlohmann::json json = read_json_file(path);
+ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path& path) {
+  const nlohmann::json json = parse_json(text, path.string());
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (map == json.end() || !map->is_object() || map->empty()) {
     fail(path, "expected an object \"weight_map\" of tensor names and the files that hold them");
@@ -43,12 +44,12 @@ ShardIndex read_shard_index(const std::filesystem::path& path) {
   index.path = path;
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string()) {
-      fail(path, fmt::format("tensor {}: {}, expected a file name", printable(tensor), printable(file.dump())));
+      fail(path, fmt::format("tensor {}: {}, expected a file name", printable(tensor), describe(file)));
     }
     const auto& name = file.get_ref<const std::string&>();
     if (!is_plain_name(name)) {
-      fail(path, fmt::format("tensor {}: \"{}\" is not a plain file name (a shard lies beside its index)",
-                             printable(tensor), printable(name)));
+      fail(path, fmt::format("tensor {}: {} is not a plain file name (a shard lies beside its index)",
+                             printable(tensor), in_quotes(name)));
     }
     index.files.push_back(name);
   }
@@ -58,6 +59,12 @@ ShardIndex read_shard_index(const std::filesystem::path& path) {
     const auto at = std::lower_bound(index.files.begin(), index.files.end(), file.get_ref<const std::string&>());
     index.file_of_tensor.emplace(tensor, static_cast<std::size_t>(at - index.files.begin()));
   }
+  return index;
+}
+
+ShardIndex read_shard_index(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  ShardIndex index = parse_shard_index(file.text(), path);
   check_files_exist(index);
   return index;
 }

@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "base/json_lines.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "evidence/answer_parser.hpp"
-#include "evidence/jsonl.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8::cli {

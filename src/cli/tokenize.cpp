@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json_lines.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "qpn8/error.hpp"
@@ -18,7 +19,7 @@
 namespace qpn8::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 struct Item {
   std::string text;
@@ -33,9 +34,7 @@ TokenId parse_id(const json& value) {
   return value.get<TokenId>();
 }
 
-Item process(const Tokenizer& tokenizer, const TokenizeOptions& options, const std::string& line) {
-  const json value = json::parse(line, nullptr, false);
-  if (!value.is_object()) throw Error(Error::bad_value, R"(is not a JSON object with "text" or "ids")");
+Item process(const Tokenizer& tokenizer, const TokenizeOptions& options, const json& value) {
   const auto text = value.find("text");
   const auto ids = value.find("ids");
   Item item;
@@ -58,16 +57,14 @@ Item process(const Tokenizer& tokenizer, const TokenizeOptions& options, const s
 
 void tokenize_lines(const Tokenizer& tokenizer, const TokenizeOptions& options, std::istream& input,
                     const std::string& input_name, const std::function<void(std::string_view)>& write) {
-  std::string line;
-  for (std::int64_t number = 1; std::getline(input, line); ++number) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+  for_each_json_line(input, input_name, [&](const json& value, std::int64_t number) {
     try {
-      const Item item = process(tokenizer, options, line);
-      write(nlohmann::ordered_json{{"text", item.text}, {"ids", item.ids}}.dump() + "\n");
+      const Item item = process(tokenizer, options, value);
+      write(json{{"text", item.text}, {"ids", item.ids}}.dump() + "\n");
     } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("{}:{}: {}", input_name, number, error.what()));
+      throw Error(error.kind(), fmt::format("{}: {}", line_name(input_name, number), error.what()));
     }
-  }
+  });
 }
 
 void add_tokenize(CLI::App& program) {

@@ -19,7 +19,8 @@ struct TokenizeOptions {
 /// A line of input is an object with "text", which is encoded, or "ids", which are decoded with their special tokens;
 /// of both, "text" counts unless `decode` is set. Each output, a line with both keys, goes to `write`. Empty lines are
 /// skipped.
-/// What cannot be used is Error::bad_value "INPUT:LINE: ..."; the lines before it were written.
+/// A line that is not a JSON object is Error::bad_file "INPUT:LINE: ...", an object that cannot be used is
+/// Error::bad_value; the lines before it were written.
 void tokenize_lines(const Tokenizer& tokenizer, const TokenizeOptions& options, std::istream& input,
                     const std::string& input_name, const std::function<void(std::string_view)>& write);
 

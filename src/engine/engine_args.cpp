@@ -3,6 +3,8 @@
 #include <cmath>
 #include <optional>
 
+#include "base/json_file.hpp"
+#include "base/printable.hpp"
 #include "engine/engine_options.hpp"
 #include "qpn8/error.hpp"
 
@@ -10,9 +12,6 @@ namespace qpn8 {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A user's text inside a one-line message: quoted, control characters escaped, ill-formed UTF-8 replaced.
-std::string in_quotes(std::string_view text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 bool equal_ignoring_case(std::string_view text, std::string_view lower) {
   return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
@@ -37,19 +36,21 @@ std::optional<Json> parse_number(std::string_view text) {
   return std::nullopt;
 }
 
+// What begins as JSON does is meant to be JSON: a slip in it must not make it a text.
+Json parse_json_value(std::string_view value, std::string_view arg) {
+  try {
+    return parse_json<Json>(value, "engine argument " + in_quotes(arg));
+  } catch (const Error& error) {
+    throw Error(Error::bad_argument, error.what());
+  }
+}
+
 Json parse_value(std::string_view value, std::string_view arg) {
   if (equal_ignoring_case(value, "true")) return true;
   if (equal_ignoring_case(value, "false")) return false;
   if (equal_ignoring_case(value, "none")) return nullptr;
   if (auto number = parse_number(value)) return *number;
-  if (value.starts_with('[') || value.starts_with('{')) {
-    Json json = Json::parse(value, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded()) {
-      throw Error(Error::bad_argument,
-                  "engine argument " + in_quotes(arg) + ": the value starts as JSON does and is not valid JSON");
-    }
-    return json;
-  }
+  if (value.starts_with('[') || value.starts_with('{')) return parse_json_value(value, arg);
   return std::string(value);
 }
 
@@ -64,7 +65,7 @@ nlohmann::ordered_json parse_engine_args(std::span<const std::string> args) {
     }
     std::string key = arg.substr(0, equals);
     std::replace(key.begin(), key.end(), '-', '_');
-    parsed[key] = parse_value(std::string_view(arg).substr(equals + 1), arg);
+    parsed[key] = parse_value(arg.substr(equals + 1), arg);
   }
   return parsed;
 }

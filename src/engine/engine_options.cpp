@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <limits>
 
+#include "base/json_file.hpp"
+#include "base/printable.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
@@ -111,8 +113,6 @@ constexpr std::array kOptions = {
            set_cpu_isa, [](const EngineOptions& o) -> Json { return o.cpu_isa.empty() ? Json() : Json(o.cpu_isa); }},
 };
 
-std::string in_message(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string known_keys() {
   std::string keys;
   for (const Option& option : kOptions) keys.append(keys.empty() ? "" : ", ").append(option.key);
@@ -129,12 +129,12 @@ void EngineOptions::set(std::string_view key, const nlohmann::ordered_json& valu
   }
   if (!option->set(*this, value)) {
     throw Error(Error::bad_argument,
-                std::string(shown_as) + ": " + in_message(value) + " is not " + std::string(option->expected));
+                std::string(shown_as) + ": " + describe(value) + " is not " + std::string(option->expected));
   }
 }
 
 void EngineOptions::apply(const nlohmann::ordered_json& args) {
-  for (const auto& [key, value] : args.items()) set(key, value, "engine argument " + in_message(key));
+  for (const auto& [key, value] : args.items()) set(key, value, "engine argument " + in_quotes(key));
 }
 
 nlohmann::ordered_json EngineOptions::to_json() const {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <utility>
 
 #include "base/atomic_file.hpp"
+#include "base/json_file.hpp"
 #include "evidence/report_html.hpp"
 #include "evidence/report_markdown.hpp"
 #include "qpn8/error.hpp"
@@ -29,7 +29,7 @@ std::string shown(const Json& document, const std::string& pointer) {
   const Json::json_pointer path(pointer);
   if (!document.contains(path)) return "absent";
   const Json& value = document.at(path);
-  return value.is_structured() ? "another list" : value.dump();
+  return value.is_structured() ? "another list" : describe(value);
 }
 
 }  // namespace
@@ -53,13 +53,7 @@ AbFolder::AbFolder(std::filesystem::path path, const Json& run, Start start) : p
 
 void AbFolder::check_same_run(const Json& run) const {
   const std::filesystem::path file = path_ / kRunFile;
-  std::ifstream stream(file);
-  const Json before = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  if (!before.is_object()) {
-    throw Error(Error::bad_file, file.string() +
-                                     ": missing or broken, so nothing says what items.jsonl was run with; "
-                                     "expected the file that the interrupted run wrote");
-  }
+  const Json before = read_json_file<Json>(file);
   const std::string difference = first_difference(before, run);
   if (difference.empty()) return;
   throw Error(Error::bad_argument,

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_file.hpp"
+#include "base/printable.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
@@ -23,11 +25,15 @@ void CompletionStream::event(std::string_view data, Time now) {
     done_ = true;
     return;
   }
-  const Json event = Json::parse(data, nullptr, /*allow_exceptions=*/false);
-  if (!event.is_object()) throw Error(Error::bad_value, "the server sent an event that is not a JSON object");
+  const std::optional<Json> parsed = try_parse_json(data);
+  if (!parsed || !parsed->is_object()) {
+    throw Error(Error::bad_value, "the server sent an event that is not a JSON object");
+  }
+  const Json& event = *parsed;
   if (event.contains("error")) {
     const Json& error = event.at("error");
-    throw Error(Error::bad_value, "the server says: " + (error.is_object() ? text_of(error, "message") : error.dump()));
+    throw Error(Error::bad_value, "the server says: " + (error.is_object() ? in_quotes(text_of(error, "message"), 300)
+                                                                           : describe(error)));
   }
   if (event.contains("usage") && event.at("usage").is_object()) {
     const Json tokens = event.at("usage").value("completion_tokens", Json());

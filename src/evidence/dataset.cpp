@@ -7,9 +7,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/json_file.hpp"
+#include "base/json_lines.hpp"
 #include "base/random.hpp"
 #include "evidence/answer_parser.hpp"
-#include "evidence/jsonl.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
@@ -36,7 +37,7 @@ std::vector<std::string> item_turns(const Json& row, const std::string& where) {
   std::vector<std::string> texts;
   for (const Json& turn : *turns) {
     if (!turn.is_string()) {
-      throw Error(Error::bad_file, fmt::format("{}: \"turns\" holds {}, expected texts", where, turn.dump()));
+      throw Error(Error::bad_file, fmt::format("{}: \"turns\" holds {}, expected texts", where, describe(turn)));
     }
     texts.push_back(turn.get<std::string>());
   }

@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/json_file.hpp"
+#include "base/printable.hpp"
 #include "evidence/completion_stream.hpp"
 #include "evidence/sse_parser.hpp"
 #include "qpn8/error.hpp"
@@ -25,7 +27,7 @@ std::string text_arg(const Json& args, const char* key) {
     throw Error(Error::bad_argument,
                 fmt::format("endpoint: no {}; expected endpoint=http://host:port/v1 model=NAME", key));
   }
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return found->is_string() ? found->get<std::string>() : describe(*found);
 }
 
 int count_arg(const Json& args, const char* key, int fallback, int minimum) {
@@ -33,7 +35,7 @@ int count_arg(const Json& args, const char* key, int fallback, int minimum) {
   if (found == args.end()) return fallback;
   if (!found->is_number_integer() || found->get<std::int64_t>() < minimum || found->get<std::int64_t>() > 1'000'000) {
     throw Error(Error::bad_argument,
-                fmt::format("{}={}: expected an integer of at least {}", key, found->dump(), minimum));
+                fmt::format("{}={}: expected an integer of at least {}", key, describe(*found), minimum));
   }
   return found->get<int>();
 }
@@ -42,16 +44,11 @@ bool is_temporary(int status) { return status == 408 || status == 429 || status 
 
 /// What a server says of a failure: the message of its JSON, else the start of its text, in one line.
 std::string error_text(const std::string& body) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  std::string text = body;
-  if (json.is_object() && json.contains("error")) {
-    const Json& error = json.at("error");
-    text = error.is_object() && error.contains("message") ? error.at("message").dump() : error.dump();
-  }
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  return text.substr(0, kMostErrorText);
+  const std::optional<Json> json = try_parse_json(body);
+  if (!json || !json->is_object() || !json->contains("error")) return printable(body, kMostErrorText);
+  const Json& error = json->at("error");
+  const Json& message = error.is_object() && error.contains("message") ? error.at("message") : error;
+  return message.is_string() ? in_quotes(message.get_ref<const std::string&>(), kMostErrorText) : describe(message);
 }
 
 std::string request_body(const EndpointOptions& options, const GenerationSettings& settings,

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/atomic_file.hpp"
-#include "evidence/jsonl.hpp"
+#include "base/json_lines.hpp"
+#include "base/printable.hpp"
+#include "base/regular_file.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
@@ -86,7 +88,7 @@ ItemRecord parse_item_record(const Json& json) {
   std::string arm;
   read(json, "arm", arm);
   const std::optional<ArmName> name = parse_arm_name(arm);
-  if (!name) throw Error(Error::bad_value, fmt::format(R"("arm" is "{}", expected a, b or aa)", arm));
+  if (!name) throw Error(Error::bad_value, fmt::format(R"("arm" is {}, expected a, b or aa)", in_quotes(arm)));
   record.arm = *name;
   read(json, "index", record.index);
   read(json, "id", record.id);
@@ -125,10 +127,7 @@ ItemLog::ItemLog(std::filesystem::path file, bool resume) : file_(std::move(file
 }
 
 void ItemLog::load() {
-  std::ifstream stream(file_, std::ios::binary);
-  std::stringstream text;
-  text << stream.rdbuf();
-  std::istringstream lines(without_torn_line(text.str()));
+  std::istringstream lines(without_torn_line(read_file(file_)));
 
   std::map<std::pair<std::uint64_t, std::int64_t>, std::array<std::optional<ItemRecord>, 3>> found;
   std::vector<std::pair<std::uint64_t, std::int64_t>> order;

@@ -33,8 +33,7 @@ std::vector<Contract> load_contracts(std::span<const std::string> files) {
   std::vector<Contract> contracts;
   for (const std::string& file : files) {
     const MappedFile mapped(file);
-    const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
-    Contract contract = parse_contract(text, file);
+    Contract contract = parse_contract(mapped.text(), file);
     const auto [owner, fresh] = owners.emplace(contract.name, file);
     if (!fresh) {
       throw Error(Error::bad_file, fmt::format(R"({}: "name" is "{}", which is that of {}; it must be one of its own)",

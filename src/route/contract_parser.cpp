@@ -17,7 +17,7 @@
 namespace qpn8 {
 namespace {
 
-constexpr LocatedJsonLimits kLimits = {.bytes = std::size_t{1} << 20, .depth = 8};
+constexpr JsonLimits kLimits = {.bytes = std::size_t{1} << 20, .depth = 8};
 constexpr std::int64_t kLargestSize = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostRanks = 1024;
 constexpr std::int64_t kLeastWorkspace = std::int64_t{1} << 20;

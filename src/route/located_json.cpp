@@ -3,152 +3,75 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/json_events.hpp"
+#include "base/printable.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
 
-[[noreturn]] void fail_at(const std::string& file, int line, const std::string& message) {
-  throw Error(Error::bad_file, fmt::format("{}:{}: {}", file, line, message));
-}
-
-// The parser tells its events but not where they are. It reads one character at a time and never more than one beyond
-// the token of an event, so an iterator that leaves a mark as it advances says where that is.
-class MarkingIterator {
+// Builds the tree; what is open is a node of its own until it ends.
+class NodeBuilder {
  public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  MarkingIterator(const char* at, const char** mark) : at_(at), mark_(mark) {}
-
-  reference operator*() const { return *at_; }
-  MarkingIterator& operator++() {
-    *mark_ = ++at_;
-    return *this;
+  void scalar(std::uint64_t value, JsonPosition& position) {
+    if (std::in_range<std::int64_t>(value)) {
+      scalar(static_cast<std::int64_t>(value), position);
+    } else {
+      scalar(static_cast<double>(value), position);
+    }
   }
-  MarkingIterator operator++(int) {
-    MarkingIterator before = *this;
-    ++*this;
-    return before;
+
+  template <class Value>
+  void scalar(Value&& value, JsonPosition& position) {
+    JsonNode node = new_node(JsonNode::Kind::scalar, position);
+    node.scalar = std::forward<Value>(value);
+    add(std::move(node));
   }
-  friend bool operator==(const MarkingIterator& a, const MarkingIterator& b) { return a.at_ == b.at_; }
+
+  void key(std::string&& name, JsonPosition& position) { pending_ = {std::move(name), position.line()}; }
+
+  void open(bool object, JsonPosition& position) {
+    open_.push_back(new_node(object ? JsonNode::Kind::object : JsonNode::Kind::array, position));
+  }
+
+  void close() {
+    JsonNode node = std::move(open_.back());
+    open_.pop_back();
+    add(std::move(node));
+  }
+
+  JsonNode take() { return std::move(root_); }
 
  private:
-  const char* at_;
-  const char** mark_;
-};
-
-// Builds the tree from the parser's events.
-class NodeRecorder : public nlohmann::json::json_sax_t {
- public:
-  NodeRecorder(const char* begin, const char* const* mark, std::string file, std::size_t depth)
-      : counted_(begin), mark_(mark), file_(std::move(file)), depth_(depth) {}
-
-  bool null() override { return add_scalar(nullptr); }
-  bool boolean(bool value) override { return add_scalar(value); }
-  bool number_integer(number_integer_t value) override { return add_scalar(value); }
-  bool number_unsigned(number_unsigned_t value) override {
-    constexpr auto most = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
-    if (value > most) return add_scalar(static_cast<double>(value));
-    return add_scalar(static_cast<std::int64_t>(value));
-  }
-  bool number_float(number_float_t value, const string_t&) override { return add_scalar(value); }
-  bool string(string_t& value) override { return add_scalar(std::move(value)); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(JsonNode::Kind::object); }
-  bool start_array(std::size_t) override { return open(JsonNode::Kind::array); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-
-  bool key(string_t& name) override {
-    if (find_member(open_.back(), name) != nullptr) fail_at(file_, line(), fmt::format("\"{}\" is given twice", name));
-    pending_ = {std::move(name), line()};
-    return true;
-  }
-
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
-    fail_at(file_, line(), "not JSON: " + without_position(error.what()));
-  }
-
-  JsonNode take_root() { return std::move(root_); }
-
- private:
-  // The parser's message begins with its own idea of the position and may quote the text, at any length.
-  static std::string without_position(std::string_view message) {
-    message = message.substr(0, message.find("; last read"));
-    const std::size_t begin = message.find("syntax error");
-    return std::string(begin == std::string_view::npos ? message : message.substr(begin));
-  }
-
-  // The line of the last character read: a number ends with the character after it, which may be a line break.
-  int line() {
-    const char* last = *mark_ == counted_ ? counted_ : *mark_ - 1;
-    line_ += static_cast<int>(std::count(counted_, last, '\n'));
-    counted_ = last;
-    return line_;
-  }
-
-  JsonNode new_node(JsonNode::Kind kind) {
+  JsonNode new_node(JsonNode::Kind kind, JsonPosition& position) {
     JsonNode node;
     node.kind = kind;
-    node.line = pending_.second != 0 ? pending_.second : line();
+    node.line = pending_.second != 0 ? pending_.second : position.line();
     node.key = std::exchange(pending_.first, {});
     pending_.second = 0;
     return node;
   }
 
-  bool add(JsonNode node) {
+  void add(JsonNode node) {
     if (open_.empty()) {
       root_ = std::move(node);
     } else {
       open_.back().children.push_back(std::move(node));
     }
-    return true;
   }
 
-  bool add_scalar(JsonNode::Scalar value) {
-    JsonNode node = new_node(JsonNode::Kind::scalar);
-    node.scalar = std::move(value);
-    return add(std::move(node));
-  }
-
-  bool open(JsonNode::Kind kind) {
-    if (open_.size() == depth_) fail_at(file_, line(), fmt::format("nested deeper than {} levels", depth_));
-    open_.push_back(new_node(kind));
-    return true;
-  }
-
-  bool close() {
-    JsonNode node = std::move(open_.back());
-    open_.pop_back();
-    return add(std::move(node));
-  }
-
-  const char* counted_;  // lines before it are in line_
-  const char* const* mark_;
-  int line_ = 1;
-  std::string file_;
-  std::size_t depth_;
-  std::pair<std::string, int> pending_;  // key whose value comes next, and its line; 0 if there is none
-  std::vector<JsonNode> open_;           // arrays and objects that have not ended, outermost first
+  std::pair<std::string, std::int64_t> pending_;  // key whose value comes next, and its line; 0 if there is none
+  std::vector<JsonNode> open_;                    // arrays and objects that have not ended, outermost first
   JsonNode root_;
 };
 
-std::string describe(const JsonNode& node) {
+std::string shown(const JsonNode& node) {
   if (node.kind == JsonNode::Kind::object) return "an object";
   if (node.kind == JsonNode::Kind::array) return "an array";
-  constexpr std::size_t most = 60;
-  const std::string value = std::visit([](const auto& scalar) { return nlohmann::json(scalar).dump(); }, node.scalar);
-  return value.size() <= most ? value : value.substr(0, most) + "...";
+  return std::visit([](const auto& scalar) { return describe(nlohmann::json(scalar)); }, node.scalar);
 }
 
 std::string joined(std::initializer_list<std::string_view> names, std::initializer_list<std::string_view> more = {}) {
@@ -159,16 +82,10 @@ std::string joined(std::initializer_list<std::string_view> names, std::initializ
 
 }  // namespace
 
-JsonNode parse_located_json(std::string_view text, const std::string& file, const LocatedJsonLimits& limits) {
-  if (text.size() > limits.bytes) {
-    fail_at(file, 1, fmt::format("{} bytes, at most {} are read", text.size(), limits.bytes));
-  }
-  const char* mark = text.data();
-  NodeRecorder recorder(text.data(), &mark, file, limits.depth);
-  const bool complete = nlohmann::json::sax_parse(MarkingIterator(text.data(), &mark),
-                                                  MarkingIterator(text.data() + text.size(), &mark), &recorder);
-  check(complete, "a text that is not JSON ends in an Error");
-  return recorder.take_root();
+JsonNode parse_located_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
+  NodeBuilder builder;
+  parse_json_events(text, file, 1, limits, builder);
+  return builder.take();
 }
 
 const JsonNode* find_member(const JsonNode& object, std::string_view key) {
@@ -183,11 +100,13 @@ const JsonNode& member(const JsonNode& object, std::string_view key) {
   return *found;
 }
 
-void NodeReader::fail(const JsonNode& node, const std::string& message) const { fail_at(file_, node.line, message); }
+void NodeReader::fail(const JsonNode& node, const std::string& message) const {
+  throw Error(Error::bad_file, fmt::format("{}:{}: {}", file_, node.line, message));
+}
 
 void NodeReader::fail_value(const JsonNode& node, std::string_view expected) const {
-  const std::string name = node.key.empty() ? "an element" : fmt::format("\"{}\"", node.key);
-  fail(node, fmt::format("{} is {}, expected {}", name, describe(node), expected));
+  const std::string name = node.key.empty() ? "an element" : in_quotes(node.key);
+  fail(node, fmt::format("{} is {}, expected {}", name, shown(node), expected));
 }
 
 void NodeReader::expect_object(const JsonNode& node, std::string_view what,
@@ -199,7 +118,7 @@ void NodeReader::expect_object(const JsonNode& node, std::string_view what,
   };
   for (const JsonNode& child : node.children) {
     if (lists(required, child.key) || lists(optional, child.key)) continue;
-    fail(child, fmt::format("unknown key \"{}\"; {} has {}", child.key, what, joined(required, optional)));
+    fail(child, fmt::format("unknown key {}; {} has {}", in_quotes(child.key), what, joined(required, optional)));
   }
   for (const std::string_view key : required) {
     if (find_member(node, key) == nullptr) fail(node, fmt::format("{} lacks \"{}\"", what, key));

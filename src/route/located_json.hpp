@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/json_file.hpp"
+
 namespace qpn8 {
 
 /// A JSON value that knows its key and its line, so that what is wrong with it can be said where it stands.
@@ -17,21 +19,15 @@ struct JsonNode {
   using Scalar = std::variant<std::nullptr_t, bool, std::int64_t, double, std::string>;
 
   std::string key;  ///< empty for the elements of an array and for the whole text
-  int line = 1;     ///< of the key, or of the value's first character where there is none; strings do not span lines
+  std::int64_t line =
+      1;  ///< of the key, or of the value's first character where there is none; strings do not span lines
   Kind kind = Kind::scalar;
   Scalar scalar;
   std::vector<JsonNode> children;  ///< elements of an array, members of an object in the file's order
 };
 
-/// Bounds on a text that somebody else wrote.
-struct LocatedJsonLimits {
-  std::size_t bytes = 0;
-  std::size_t depth = 0;  ///< of arrays and objects in each other
-};
-
-/// Reads JSON (RFC 8259, UTF-8, no comments). A syntax error, a key given twice in one object, and a text beyond the
-/// limits are Error::bad_file "FILE:LINE: ...".
-JsonNode parse_located_json(std::string_view text, const std::string& file, const LocatedJsonLimits& limits);
+/// Reads JSON as parse_json() does, with the same errors.
+JsonNode parse_located_json(std::string_view text, const std::string& file, const JsonLimits& limits);
 
 /// Typed access to one file's nodes; each fault is Error::bad_file "FILE:LINE: ..." that names the key.
 class NodeReader {

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
 #include "text/byte_codes.hpp"
 #include "text/unicode.hpp"
-#include "text/utf8.hpp"
 
 namespace qpn8::text {
 namespace {

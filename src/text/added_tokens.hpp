@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/json_view.hpp"
 #include "text/bpe.hpp"
-#include "text/json_view.hpp"
 #include "text/normalizer.hpp"
 #include "text/regex.hpp"
 #include "text/tokenizer.hpp"

@@ -6,8 +6,9 @@
 #include <functional>
 #include <utility>
 
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
 #include "text/byte_codes.hpp"
-#include "text/utf8.hpp"
 
 namespace qpn8::text {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "text/json_view.hpp"
+#include "base/json_view.hpp"
 #include "text/tokenizer.hpp"
 #include "text/vocabulary.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-#include "text/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace qpn8::text {
 namespace {

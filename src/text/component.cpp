@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
+
 namespace qpn8::text {
 namespace {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "text/json_view.hpp"
+#include "base/json_view.hpp"
 
 // Normalisers, pre-tokenisers, post-processors and decoders are each a tree of components in tokenizer.json whose inner
 // nodes have the type "Sequence". They are read as the flat list that they run as.

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.hpp"
 #include "text/metaspace.hpp"
 #include "text/pattern.hpp"
-#include "text/utf8.hpp"
 
 // The stages of a decoder. Each reads a stream of tokens and writes another one to the next stage, as early as the
 // result is certain, so that decoding at once and decoding id by id are the same computation.

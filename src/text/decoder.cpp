@@ -4,9 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
 #include "text/component.hpp"
 #include "text/decode_stages.hpp"
-#include "text/utf8.hpp"
 
 namespace qpn8::text {
 namespace {

@@ -1,6 +1,7 @@
 #include "text/metaspace.hpp"
 
-#include "text/utf8.hpp"
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
 
 namespace qpn8::text {
 

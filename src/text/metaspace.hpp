@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "text/json_view.hpp"
+#include "base/json_view.hpp"
 
 namespace qpn8::text {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "text/component.hpp"
-#include "text/utf8.hpp"
 
 namespace qpn8::text {
 

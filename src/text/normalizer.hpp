@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "text/json_view.hpp"
+#include "base/json_view.hpp"
 #include "text/pattern.hpp"
 #include "text/segment.hpp"
 #include "text/unicode.hpp"

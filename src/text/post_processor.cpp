@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/printable.hpp"
 #include "text/component.hpp"
 
 namespace qpn8::text {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "text/json_view.hpp"
+#include "base/json_view.hpp"
 #include "text/tokenizer.hpp"
 
 namespace qpn8::text {

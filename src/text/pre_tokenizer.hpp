@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "text/json_view.hpp"
+#include "base/json_view.hpp"
 #include "text/metaspace.hpp"
 #include "text/pattern.hpp"
 #include "text/segment.hpp"

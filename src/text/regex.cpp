@@ -8,10 +8,11 @@
 #include <new>
 #include <utility>
 
+#include "base/json_view.hpp"
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
 #include "qpn8/error.hpp"
-#include "text/json_view.hpp"
 #include "text/regex_syntax.hpp"
-#include "text/utf8.hpp"
 
 namespace qpn8::text {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "base/printable.hpp"
 #include "qpn8/error.hpp"
-#include "text/json_view.hpp"
 #include "text/regex.hpp"
 
 namespace qpn8::text {

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json_file.hpp"
+#include "base/json_view.hpp"
 #include "base/mapped_file.hpp"
+#include "base/utf8.hpp"
 #include "text/tokenizer_impl.hpp"
-#include "text/utf8.hpp"
 
 namespace qpn8 {
 
-Tokenizer::Impl::Impl(const text::JsonView& root)
+Tokenizer::Impl::Impl(const JsonView& root)
     : file_(root.place()),
       model_(text::Bpe::parse(root["model"])),
       normalizer_(text::Normalizer::parse(root["normalizer"])),
@@ -74,14 +76,13 @@ Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Tokenizer::Tokenizer(const std::filesystem::path& file) {
   const MappedFile mapped(file);
-  const auto bytes = mapped.bytes();
-  *this = parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+  *this = parse(mapped.text(), file);
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::filesystem::path& name) {
   const std::string file = name.string();
-  const nlohmann::json document = text::parse_document(json, file);
-  return Tokenizer(std::make_unique<Impl>(text::JsonView(document, file)));
+  const nlohmann::json document = parse_json(json, file);
+  return Tokenizer(std::make_unique<Impl>(JsonView(document, file)));
 }
 
 Tokenizer::~Tokenizer() = default;
@@ -89,8 +90,7 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, bool special) const {
-  const std::vector<TokenId> ids =
-      text::is_well_formed(text) ? impl_->encode(text) : impl_->encode(text::to_well_formed(text));
+  const std::vector<TokenId> ids = is_well_formed(text) ? impl_->encode(text) : impl_->encode(to_well_formed(text));
   return special ? impl_->with_special(ids) : ids;
 }
 

@@ -20,7 +20,7 @@ namespace qpn8 {
 class Tokenizer::Impl {
  public:
   /// The file's root; `truncation` and `padding` are settings of a caller, not of the tokenizer, and are not read.
-  explicit Impl(const text::JsonView& root);
+  explicit Impl(const JsonView& root);
 
   std::vector<TokenId> encode(std::string_view text) const;
   std::vector<TokenId> with_special(const std::vector<TokenId>& ids) const { return post_processor_.apply(ids); }

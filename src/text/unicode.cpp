@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "text/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace qpn8::text {
 namespace {

@@ -1,5 +1,7 @@
 #include "text/vocabulary.hpp"
 
+#include "base/printable.hpp"
+
 #include <fmt/format.h>
 
 namespace qpn8::text {

@@ -45,7 +45,14 @@ TEST(AtomicFile, LeavesTheOldFileAndNoPartialOneWithoutACommit) {
 TEST(AtomicFile, NamesTheFileThatCannotBeWritten) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(test::error_of([&] { write_file(folder / "none" / "a", "x"); }),
-            (folder / "none" / "a").string() + ": No such file or directory");
+            (folder / "none" / "a.partial").string() + ": No such file or directory");
+}
+
+TEST(AtomicFile, RefusesAFifoUnderItsPartialName) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path fifo = folder.make_fifo("a.partial");
+  EXPECT_EQ(test::error_of([&] { write_file(folder / "a", "x"); }), fifo.string() + ": is not a regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo)) << "it is somebody else's";
 }
 
 }  // namespace

@@ -31,13 +31,13 @@ TEST_P(JsonFileRefuses, WithFileLineAndColumn) {
 
 INSTANTIATE_TEST_SUITE_P(
     Texts, JsonFileRefuses,
-    testing::Values(BadJson{"", "f.json:1:1: unexpected end of input; expected '[', '{', or a literal"},
-                    BadJson{"{\n  \"a\": 1,\n}", "f.json:3:1: unexpected '}'; expected string literal"},
-                    BadJson{"{\"a\": 1} x", "f.json:1:10: invalid literal"},
+    testing::Values(BadJson{"", "f.json:1:1: not valid JSON: unexpected end of input; expected '[', '{', or a literal"},
+                    BadJson{"{\n  \"a\": 1,\n}", "f.json:3:1: not valid JSON: unexpected '}'; expected string literal"},
+                    BadJson{"{\"a\": 1} x", "f.json:1:10: not valid JSON: invalid literal"},
                     BadJson{"{\"a\": 1,\n \"b\": 2, \"a\": 3}", "f.json:2:12: key \"a\" stands twice in one object"},
-                    BadJson{"[NaN]", "f.json:1:2: invalid literal"},
-                    BadJson{"[1e999]", "f.json:1:7: number overflow parsing '1e999'"},
-                    BadJson{"// no comments\n1", "f.json:1:1: invalid literal"}));
+                    BadJson{"[NaN]", "f.json:1:2: not valid JSON: invalid literal"},
+                    BadJson{"[1e999]", "f.json:1:7: not valid JSON: number overflow parsing '1e999'"},
+                    BadJson{"// no comments\n1", "f.json:1:1: not valid JSON: invalid literal"}));
 
 TEST(JsonFile, RefusesANulWhereverItStands) {
   EXPECT_EQ(error_of([] { parse_json(std::string_view("{}\n\0x", 5), "f"); }),
@@ -45,7 +45,8 @@ TEST(JsonFile, RefusesANulWhereverItStands) {
 }
 
 TEST(JsonFile, RefusesWhatIsNotUtf8) {
-  EXPECT_EQ(error_of([] { parse_json("[\"\xff\"]", "f"); }), "f:1:3: invalid string: ill-formed UTF-8 byte");
+  EXPECT_EQ(error_of([] { parse_json("[\"\xff\"]", "f"); }),
+            "f:1:3: not valid JSON: invalid string: ill-formed UTF-8 byte");
 }
 
 TEST(JsonFile, NestingBeyondTheLimitIsAnErrorAndNeedsNoStack) {
@@ -59,6 +60,38 @@ TEST(JsonFile, TooManyValuesAndTooManyBytesAreErrors) {
   EXPECT_EQ(error_of([] { parse_json("[1,2,3]", "f", {.values = 4}); }), "(no error)");
   EXPECT_EQ(error_of([] { parse_json("[1,2,3]", "f", {.values = 3}); }), "f:1:7: more than 3 values");
   EXPECT_EQ(error_of([] { parse_json("[1,2,3]", "f", {.bytes = 6}); }), "f: is 7 bytes long, expected at most 6");
+}
+
+TEST(JsonFile, TheOrderedKindKeepsTheOrderAndTheLimits) {
+  using Ordered = nlohmann::ordered_json;
+  const std::string text = R"({"b":1,"a":{"z":[],"y":{}},"c":[[2],"x"]})";
+  EXPECT_EQ(parse_json<Ordered>(text, "f").dump(), text);
+  EXPECT_EQ(error_of([] { parse_json<Ordered>(R"({"b":1,"a":2,"b":3})", "f"); }),
+            "f:1:16: key \"b\" stands twice in one object");
+  EXPECT_EQ(error_of([] { parse_json<Ordered>(std::string(5'000'000, '['), "f"); }),
+            "f:1:65: nested more than 64 deep");
+}
+
+TEST(JsonFile, ManyKeysInOneObjectTakeNoQuadraticTime) {
+  std::string text = "{";
+  for (int i = 0; i < 200'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  text += "\"end\":0}";
+  EXPECT_EQ(parse_json<nlohmann::ordered_json>(text, "f").size(), 200'001U);
+}
+
+TEST(JsonFile, WhatMayBeAnythingIsJsonWithinTheLimitsOrNothing) {
+  EXPECT_EQ(try_parse_json("[1]"), nlohmann::ordered_json::array({1}));
+  EXPECT_EQ(try_parse_json("<html>"), std::nullopt);
+  EXPECT_EQ(try_parse_json(std::string(1'000'000, '[')), std::nullopt);
+}
+
+TEST(JsonFile, AValueInAMessageIsShort) {
+  EXPECT_EQ(describe(nlohmann::json::parse("[[1]]")), "an array");
+  EXPECT_EQ(describe(nlohmann::json::parse("{}")), "an object");
+  EXPECT_EQ(describe(nlohmann::json::parse("1.5")), "1.5");
+  EXPECT_EQ(describe(nlohmann::json::parse("null")), "null");
+  EXPECT_EQ(describe(nlohmann::ordered_json("a\nb")), "\"a\\x0ab\"");
+  EXPECT_EQ(describe(nlohmann::ordered_json(std::string("\xff"))), "\"\\xff\"");
 }
 
 TEST(JsonFile, NamesTheFileThatIsMissing) {

@@ -138,30 +138,30 @@ TEST(ModelConfig, EachBadKeyIsNamedWithWhatWouldBeRight) {
       {"hidden_size", nullptr, "hidden_size is missing, expected an integer of at least 1"},
       {"hidden_size", 1LL << 40, "hidden_size is 1099511627776, expected at most 1048576"},
       {"hidden_size", UINT64_MAX, "hidden_size is 18446744073709551615, expected at most 1048576"},
-      {"hidden_size", text, "hidden_size is \"" + text.substr(0, 79) + "..., expected an integer of at least 1"},
+      {"hidden_size", text, "hidden_size is \"" + text.substr(0, 80) + "...\", expected an integer of at least 1"},
       {"hidden_size", 66,
        "head_dim is missing, expected an integer, as hidden_size 66 is not a multiple of num_attention_heads 4"},
       {"vocab_size", 1 << 25, "vocab_size is 33554432, expected at most 16777216"},
       {"intermediate_size", -1, "intermediate_size is -1, expected an integer of at least 0"},
       {"num_hidden_layers", true, "num_hidden_layers is true, expected an integer of at least 1"},
       {"num_hidden_layers", 5000, "num_hidden_layers is 5000, expected at most 4096"},
-      {"num_attention_heads", json::array(), "num_attention_heads is [], expected an integer of at least 1"},
+      {"num_attention_heads", json::array(), "num_attention_heads is an array, expected an integer of at least 1"},
       {"num_key_value_heads", 5, "num_key_value_heads is 5, expected at most num_attention_heads, 4"},
       {"num_key_value_heads", 0, "num_key_value_heads is 0, expected an integer of at least 1"},
       {"head_dim", 0, "head_dim is 0, expected an integer of at least 1"},
       {"max_position_embeddings", 1e30, "max_position_embeddings is 1e+30, expected an integer of at least 1"},
       {"model_type", 3, "model_type is 3, expected a string"},
       {"model_type", nullptr, "model_type is missing, expected a string"},
-      {"architectures", "Llama", "architectures is \"Llama\", expected a list of strings"},
-      {"architectures", json::array({1}), "architectures is [1], expected a list of strings"},
+      {"architectures", "Llama", "architectures is \"Llama\", expected an array"},
+      {"architectures", json::array({1}), "architectures[0] is 1, expected a string"},
       {"rms_norm_eps", 0, "rms_norm_eps is 0, expected a number above 0 and at most 1"},
       {"rms_norm_eps", -1e-6, "rms_norm_eps is -1e-06, expected a number above 0 and at most 1"},
       {"rms_norm_eps", "1e-6", "rms_norm_eps is \"1e-6\", expected a number"},
-      {"hidden_act", json::array(), "hidden_act is [], expected a string"},
+      {"hidden_act", json::array(), "hidden_act is an array, expected a string"},
       {"tie_word_embeddings", "yes", "tie_word_embeddings is \"yes\", expected true or false"},
       {"tie_word_embeddings", 1, "tie_word_embeddings is 1, expected true or false"},
-      {"eos_token_id", -1, "eos_token_id is -1, expected a token id or a list of token ids"},
-      {"eos_token_id", {1, "2"}, "eos_token_id is [1,\"2\"], expected a token id or a list of token ids"},
+      {"eos_token_id", -1, "eos_token_id is -1, expected an integer of at least 0"},
+      {"eos_token_id", {1, "2"}, "eos_token_id[1] is \"2\", expected an integer of at least 0"},
       {"bos_token_id", "a", "bos_token_id is \"a\", expected an integer of at least 0"},
       {"rope_theta", 0, "rope_theta is 0, expected a number above 0 and at most 1000000000000000"},
       {"rope_scaling", "yarn", "rope_scaling is \"yarn\", expected an object"},
@@ -183,9 +183,9 @@ TEST(ModelConfig, HeadsTimesHeadDimIsBounded) {
 }
 
 TEST(ModelConfig, ATextThatIsNoConfigIsRefused) {
-  EXPECT_EQ(error_of([] { parse_model_config("[1]", "config.json"); }),
-            "config.json: holds a JSON array, expected an object");
-  EXPECT_EQ(error_of([] { parse_model_config("{\n \"a\": NaN}", "config.json"); }), "config.json:2:7: invalid literal");
+  EXPECT_EQ(error_of([] { parse_model_config("[1]", "config.json"); }), "config.json: is an array, expected an object");
+  EXPECT_EQ(error_of([] { parse_model_config("{\n \"a\": NaN}", "config.json"); }),
+            "config.json:2:7: not valid JSON: invalid literal");
   const test::TemporaryFolder folder;
   EXPECT_EQ(error_of([&] { load_model_config(folder.path()); }),
             (folder / "config.json").string() + ": No such file or directory");
@@ -237,7 +237,8 @@ TEST(GenerationConfig, AnAbsentFileIsEmptyAndAMalformedOneAnError) {
   EXPECT_TRUE(load_generation_config(folder.path()).eos_tokens.empty());
   folder.write("generation_config.json", "{");
   EXPECT_EQ(error_of([&] { load_generation_config(folder.path()); }),
-            (folder / "generation_config.json").string() + ":1:1: unexpected end of input; expected string literal");
+            (folder / "generation_config.json").string() +
+                ":1:1: not valid JSON: unexpected end of input; expected string literal");
 }
 
 TEST(GenerationConfig, EachBadKeyIsNamed) {
@@ -250,8 +251,8 @@ TEST(GenerationConfig, EachBadKeyIsNamed) {
       {R"({"repetition_penalty": 0})",
        "g.json: repetition_penalty is 0, expected a number above 0 and at most 1000000"},
       {R"({"do_sample": 1})", "g.json: do_sample is 1, expected true or false"},
-      {R"({"eos_token_id": [[1]]})", "g.json: eos_token_id is [[1]], expected a token id or a list of token ids"},
-      {"[]", "g.json: holds a JSON array, expected an object"},
+      {R"({"eos_token_id": [[1]]})", "g.json: eos_token_id[0] is an array, expected an integer of at least 0"},
+      {"[]", "g.json: is an array, expected an object"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(error_of([&t = text] { generation(t); }), message);
 }

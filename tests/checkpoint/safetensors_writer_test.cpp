@@ -46,7 +46,7 @@ TEST(SafetensorsWriter, AnUnfinishedStreamLeavesNoFile) {
 TEST(SafetensorsWriter, NamesTheFileThatCannotBeWritten) {
   const test::TemporaryFolder folder;
   const std::string path = (folder / "none" / "x").string();
-  EXPECT_EQ(test::error_of([&] { write_safetensors(path, {}); }), path + ": No such file or directory");
+  EXPECT_EQ(test::error_of([&] { write_safetensors(path, {}); }), path + ".partial: No such file or directory");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "qpn8/error.hpp"
+#include "support/error_of.hpp"
 #include "support/tokenizers.hpp"
 
 namespace qpn8::test {
@@ -27,14 +28,8 @@ std::string output_of(const std::string& input, const cli::TokenizeOptions& opti
   return out;
 }
 
-std::string error_of(const std::string& input, const cli::TokenizeOptions& options = {}) {
-  try {
-    output_of(input, options);
-    return "(none)";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.exit_status(), 2);
-    return error.what();
-  }
+std::string fault_of(const std::string& input, const cli::TokenizeOptions& options = {}) {
+  return error_of([&] { output_of(input, options); });
 }
 
 TEST(TokenizeLines, EncodesTextsAndDecodesIds) {
@@ -55,17 +50,21 @@ TEST(TokenizeLines, DecodeTakesTheIdsOfALineThatHasBoth) {
 
 TEST(TokenizeLines, NamesTheLineThatIsWrong) {
   const std::string line = "standard input:1: ";
-  EXPECT_EQ(error_of("{\"text\":\"a\"}\n\n{\"ids\":[3]}"),
+  EXPECT_EQ(fault_of("{\"text\":\"a\"}\n\n{\"ids\":[3]}"),
             "standard input:3: t.json: no token has the id 3; ids are below 3");
-  EXPECT_EQ(error_of("text"), line + R"(is not a JSON object with "text" or "ids")");
-  EXPECT_EQ(error_of("[1]"), line + R"(is not a JSON object with "text" or "ids")");
-  EXPECT_EQ(error_of("{}"), line + R"(has neither "text" nor "ids")");
-  EXPECT_EQ(error_of(R"({"text":1})"), line + R"("text" is not a string)");
-  EXPECT_EQ(error_of(R"({"text":"a"})", {.decode = true}), line + R"(has no "ids" to decode)");
-  EXPECT_EQ(error_of(R"({"ids":1})"), line + R"("ids" is not an array)");
+  EXPECT_EQ(fault_of("text"), "standard input:1:2: not valid JSON: invalid literal");
+  EXPECT_EQ(fault_of("[1]"), line + "is an array, expected one JSON object a line");
+  EXPECT_EQ(fault_of(R"({"ids":[1],"ids":[2]})"), "standard input:1:16: key \"ids\" stands twice in one object");
+  EXPECT_EQ(fault_of(std::string("{\"text\":\"a\"}\0{}", 15)),
+            "standard input:1:13: a NUL byte, which JSON text cannot hold");
+  EXPECT_EQ(fault_of(std::string(1'000'000, '[')), "standard input:1:65: nested more than 64 deep");
+  EXPECT_EQ(fault_of("{}"), line + R"(has neither "text" nor "ids")");
+  EXPECT_EQ(fault_of(R"({"text":1})"), line + R"("text" is not a string)");
+  EXPECT_EQ(fault_of(R"({"text":"a"})", {.decode = true}), line + R"(has no "ids" to decode)");
+  EXPECT_EQ(fault_of(R"({"ids":1})"), line + R"("ids" is not an array)");
   const std::string no_id = line + R"("ids" holds something that is no id; ids are whole numbers from 0)";
   for (const std::string id : {"-1", "1.0", "\"1\"", "2147483648", "99999999999999999999", "null"}) {
-    EXPECT_EQ(error_of("{\"ids\":[" + id + "]}"), no_id) << id;
+    EXPECT_EQ(fault_of("{\"ids\":[" + id + "]}"), no_id) << id;
   }
 }
 

@@ -54,10 +54,21 @@ TEST(EngineArgs, AnIntegerBeyond64BitsIsANumber) {
 }
 
 TEST(EngineArgs, ErrorsQuoteTheArgumentOnOneLine) {
-  test::expect_error([] { parse({"no\nvalue"}); }, Error::bad_argument,
-                     AllOf(HasSubstr(R"("no\nvalue")"), HasSubstr("KEY=VALUE")));
-  test::expect_error([] { parse({"bad={\"a\":}"}); }, Error::bad_argument, HasSubstr("not valid JSON"));
-  test::expect_error([] { parse({"\xff"}); }, Error::bad_argument, HasSubstr("KEY=VALUE"));
+  test::expect_error(
+      Error::bad_argument, [] { parse({"no\nvalue"}); }, AllOf(HasSubstr(R"("no\x0avalue")"), HasSubstr("KEY=VALUE")));
+  test::expect_error(
+      Error::bad_argument, [] { parse({"bad={\"a\":}"}); }, ":1:6: not valid JSON");
+  test::expect_error(
+      Error::bad_argument, [] { parse({"\xff"}); }, R"("\xff")", "KEY=VALUE");
+}
+
+TEST(EngineArgs, JsonIsBoundedInDepthAndHasNoKeyTwice) {
+  test::expect_error(
+      Error::bad_argument, [] { parse({"contract=" + std::string(100'000, '[')}); },
+      ::testing::AllOf(::testing::StartsWith("engine argument \"contract=[["),
+                       ::testing::EndsWith("nested more than 64 deep"), ::testing::SizeIs(::testing::Lt(300))));
+  test::expect_error(
+      Error::bad_argument, [] { parse({R"(a={"b":1,"b":2})"}); }, "key \"b\" stands twice");
 }
 
 }  // namespace

@@ -58,8 +58,9 @@ TEST(EngineOptions, OneContractNeedsNoListAndNoneMeansUnset) {
 }
 
 TEST(EngineOptions, AnUnknownKeyListsTheKnownOnes) {
-  test::expect_error([] { with(R"({"unknown_key": 1})"); }, Error::bad_argument,
-                     AllOf(HasSubstr("\"unknown_key\""), HasSubstr("device, threads, tp, pp, qpn8, contract")));
+  test::expect_error(
+      Error::bad_argument, [] { with(R"({"unknown_key": 1})"); },
+      AllOf(HasSubstr("\"unknown_key\""), HasSubstr("device, threads, tp, pp, qpn8, contract")));
 }
 
 TEST(EngineOptions, AValueOfTheWrongTypeOrRangeSaysWhatItShouldBe) {
@@ -78,7 +79,7 @@ TEST(EngineOptions, AValueOfTheWrongTypeOrRangeSaysWhatItShouldBe) {
       {R"({"tp": 0})", "0 is not an integer from 1"},
       {R"({"pp": null})", "null is not an integer from 1"},
       {R"({"qpn8": "yes"})", R"("yes" is not "auto", "on", "off" or "require")"},
-      {R"({"contract": ["a", 1]})", R"(["a",1] is not a file, or a list of files)"},
+      {R"({"contract": ["a", 1]})", "an array is not a file, or a list of files"},
       {R"({"kv_dtype": "int8"})", R"("int8" is not "float16" or "float32")"},
       {R"({"max_model_len": -5})", "-5 is not an integer from 0"},
       {R"({"max_num_seqs": 0})", "0 is not an integer from 1 to 256"},
@@ -86,14 +87,15 @@ TEST(EngineOptions, AValueOfTheWrongTypeOrRangeSaysWhatItShouldBe) {
       {R"({"cpu_isa": "sse"})", R"("sse" is not "avx512", "avx2", "neon" or "portable")"},
   };
   for (const Case& c : cases) {
-    test::expect_error([&] { with(c.json); }, Error::bad_argument, HasSubstr(c.expected));
+    test::expect_error(
+        Error::bad_argument, [&] { with(c.json); }, HasSubstr(c.expected));
   }
 }
 
 TEST(EngineOptions, AFlagIsNamedAsTheCulprit) {
   EngineOptions options;
-  test::expect_error([&] { options.set("threads", "x", "--threads"); }, Error::bad_argument,
-                     testing::StartsWith("--threads: "));
+  test::expect_error(
+      Error::bad_argument, [&] { options.set("threads", "x", "--threads"); }, testing::StartsWith("--threads: "));
 }
 
 }  // namespace

@@ -2,11 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "evidence/ab_runner.hpp"
-#include "evidence/expect_error.hpp"
 #include "evidence/fake_arm.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace qpn8 {
@@ -66,9 +67,26 @@ TEST(AbFolder, RefusesToResumeARunThatWasAnother) {
   other["margin_points"] = 5;
   expect_error(
       Error::bad_argument, [&] { AbFolder(unfinished.path(), other, Start::resume); }, "/margin_points", "absent");
-  test::write_text(unfinished.path() / "run.json", "{");
-  expect_error(
-      Error::bad_file, [&] { AbFolder(unfinished.path(), kRun, Start::resume); }, "run.json");
+}
+
+TEST(AbFolder, NamesARunFileThatCannotBeRead) {
+  const Unfinished unfinished;
+  const auto file = unfinished.path() / "run.json";
+  const auto expect_refusal = [&](const std::string& message) {
+    expect_error(
+        Error::bad_file, [&] { AbFolder(unfinished.path(), kRun, Start::resume); }, message);
+  };
+  test::write_text(file, "{");
+  expect_refusal("run.json:1:1: not valid JSON");
+  test::write_text(file, R"({"a": )" + std::string(1'000'000, '['));
+  expect_refusal("run.json:1:70: nested more than 64 deep");
+  std::filesystem::remove(file);
+  expect_refusal("run.json: No such file or directory");
+  std::filesystem::create_directory(file);
+  expect_refusal("run.json: is not a regular file");
+  std::filesystem::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  expect_refusal("run.json: is not a regular file");
 }
 
 TEST(AbFolder, ReplacesAFinishedRunAndItsReports) {

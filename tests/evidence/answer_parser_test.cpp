@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "evidence/jsonl.hpp"
+#include "base/json_lines.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {

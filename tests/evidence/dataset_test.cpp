@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "evidence/expect_error.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -47,10 +47,10 @@ TEST(Dataset, NamesTheLineOfARowThatIsWrong) {
   const auto refuse = [&](const std::string& row, const std::string& why) {
     SCOPED_TRACE(row);
     expect_error(
-        Error::bad_file, [&] { read(good + row); }, "data.jsonl:2: ", why);
+        Error::bad_file, [&] { read(good + row); }, "data.jsonl:2:", why);
   };
-  refuse("{\"question\": ", "not a JSON object");
-  refuse("[1]", "not a JSON object");
+  refuse("{\"question\": ", "not valid JSON");
+  refuse("[1]", "is an array, expected one JSON object a line");
   refuse("{\"prompt\": \"q\"}", "\"question\"");
   refuse("{\"question\": 3, \"answer\": \"#### 1\"}", "\"question\"");
   refuse("{\"turns\": []}", "\"turns\"");
@@ -67,6 +67,22 @@ TEST(Dataset, WithoutRowsOrWithoutAFileIsAnError) {
       Error::bad_file, [] { load_dataset("/nowhere/data.jsonl"); }, "/nowhere/data.jsonl");
   expect_error(
       Error::bad_file, [] { load_dataset("/"); }, "/");
+}
+
+TEST(Dataset, RowsAreBoundedInDepthHaveNoKeyTwiceAndNoDataBehindANul) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  expect_error(
+      Error::bad_file, [&] { read(R"({"id": )" + deep + R"(, "question": "q", "answer": "#### 1"})"); },
+      "data.jsonl:1:71: nested more than 64 deep");
+  expect_error(
+      Error::bad_file, [&] { read(R"({"turns": [)" + deep + "]}"); }, "data.jsonl:1:74: nested more than 64 deep");
+  expect_error(
+      Error::bad_file, [] { read(R"({"question": "q", "answer": "#### 1", "answer": "#### 2"})"); },
+      "data.jsonl:1:46: key \"answer\" stands twice");
+  expect_error(
+      Error::bad_file, [] { read(std::string("{\"turns\": [\"q\"]}\0{}", 19)); }, "data.jsonl:1:17: a NUL byte");
+  expect_error(
+      Error::bad_file, [] { read(R"({"turns": [["a\nb"]]})"); }, "\"turns\" holds an array, expected texts");
 }
 
 TEST(Dataset, TheBundledProblemsLoad) {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "evidence/completion_stream.hpp"
-#include "evidence/expect_error.hpp"
 #include "evidence/sse_parser.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 
 namespace qpn8 {
 namespace {
@@ -81,6 +81,10 @@ TEST(CompletionStream, PassesTheServersErrorOn) {
       Error::bad_value, [&] { stream.event(R"({"error": {"message": "out of memory"}})", {}); }, "out of memory");
   expect_error(
       Error::bad_value, [&] { stream.event("<html>", {}); }, "not a JSON object");
+  expect_error(
+      Error::bad_value, [&] { stream.event(R"({"error": )" + std::string(100'000, '['), {}); }, "not a JSON object");
+  expect_error(
+      Error::bad_value, [&] { stream.event(R"({"error": {"message": "two\nlines"}})", {}); }, R"("two\x0alines")");
 }
 
 TEST(EndpointOptions, NamesWhatIsMissingOrUnknown) {
@@ -201,6 +205,15 @@ TEST(EndpointArm, DoesNotRepeatARequestThatIsWrong) {
   expect_error(
       Error::bad_argument, [&] { server.ask(); }, "status 404", "no model small", "attempt 1");
   EXPECT_EQ(server.bodies().size(), 1U);
+}
+
+TEST(EndpointArm, ShowsWhateverAServerSaysInOneLine) {
+  for (const std::string& body : {R"({"error": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
+                                  std::string("<p>\nno\n</p>\x1b[2J\xff"), std::string(R"({"error": [["a"]]})")}) {
+    const FakeServer server({status(404, body)});
+    expect_error(
+        Error::bad_argument, [&] { server.ask(); }, "status 404: ", ::testing::SizeIs(::testing::Lt(600)));
+  }
 }
 
 TEST(EndpointArm, NamesAnEndpointWhereNobodyListens) {

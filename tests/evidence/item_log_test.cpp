@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "evidence/expect_error.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace qpn8 {
@@ -97,6 +97,13 @@ TEST(ItemLog, RefusesALineInTheMiddleThatIsNotAnItems) {
   test::write_text(file, test::read_text(file) + "{\"arm\": \"a\"}\n");
   expect_error(
       Error::bad_file, [&] { ItemLog(file, true); }, "items.jsonl:4: \"index\"");
+}
+
+TEST(ItemLog, AFifoInItsPlaceIsNamedAndNotWaitedFor) {
+  const TemporaryFolder folder;
+  const auto file = folder.make_fifo("items.jsonl");
+  expect_error(
+      Error::bad_file, [&] { ItemLog(file, true); }, "items.jsonl: is not a regular file");
 }
 
 TEST(ItemLog, StartsAnewUnlessItResumes) {

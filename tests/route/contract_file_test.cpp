@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "route/contract_samples.hpp"
+#include "support/error_of.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -77,22 +78,22 @@ TEST_F(ContractFile, AddedContractsComeBeforeTheShippedOnes) {
 
 TEST_F(ContractFile, ANameThatIsTakenIsRefused) {
   const std::vector<std::string> shipped = {write("a.json", "sm70-pp2tp4")};
-  EXPECT_THAT(test::message_of([&] { load_contracts(shipped); }),
+  EXPECT_THAT(test::error_of([&] { load_contracts(shipped); }),
               ::testing::AllOf(::testing::StartsWith(shipped[0] + ":"), HasSubstr("that of a shipped contract")));
   const std::vector<std::string> twice = {write("a.json", "mine"), write("b.json", "mine")};
-  EXPECT_THAT(test::message_of([&] { load_contracts(twice); }),
+  EXPECT_THAT(test::error_of([&] { load_contracts(twice); }),
               ::testing::AllOf(::testing::StartsWith(twice[1] + ":"), HasSubstr("that of " + twice[0])));
 }
 
 TEST_F(ContractFile, AFileThatCannotBeReadOrIsTooLargeIsNamed) {
   const std::vector<std::string> missing = {(folder_ / "missing.json").string()};
-  EXPECT_THAT(test::message_of([&] { load_contracts(missing); }), HasSubstr("missing.json"));
+  EXPECT_THAT(test::error_of([&] { load_contracts(missing); }), HasSubstr("missing.json"));
   const std::vector<std::string> large = {(folder_ / "large.json").string()};
   std::ofstream(large[0]) << std::string((1 << 20) + 1, ' ');
-  EXPECT_EQ(test::message_of([&] { load_contracts(large); }), large[0] + ":1: 1048577 bytes, at most 1048576 are read");
+  EXPECT_EQ(test::error_of([&] { load_contracts(large); }), large[0] + ": is 1048577 bytes long, expected at most 1048576");
   const std::vector<std::string> empty = {(folder_ / "empty.json").string()};
   std::ofstream(empty[0]) << "";
-  EXPECT_THAT(test::message_of([&] { load_contracts(empty); }), ::testing::StartsWith(empty[0] + ":1: not JSON: "));
+  EXPECT_THAT(test::error_of([&] { load_contracts(empty); }), ::testing::StartsWith(empty[0] + ":1:1: not valid JSON: "));
 }
 
 // docs/contracts.md shows a whole contract; a reader who copies it must get one that loads.

@@ -6,6 +6,7 @@
 
 #include "base/mapped_file.hpp"
 #include "route/contract_samples.hpp"
+#include "support/error_of.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -210,9 +211,9 @@ TEST(ParseContract, WrongTypesAndValuesAreRefusedWithWhatIsExpected) {
        "27: \"accumulator_chains\" is 8, expected an integer from 1 to 4"},
       {"\"split_k\": 4", "\"split_k\": 0", "26: \"split_k\" is 0, expected an integer from 1 to 2147483647"},
   });
-  EXPECT_THAT(test::message_of([] { parse_contract(replaced("\"cpu-avx2\"", "\"cpu-sse2\""), "c.json"); }),
+  EXPECT_THAT(test::error_of([] { parse_contract(replaced("\"cpu-avx2\"", "\"cpu-sse2\""), "c.json"); }),
               ::testing::StartsWith("c.json:3: hardware \"cpu-sse2\" is not known; known: cpu-avx512"));
-  EXPECT_EQ(test::message_of([] { parse_contract("[]", "c.json"); }),
+  EXPECT_EQ(test::error_of([] { parse_contract("[]", "c.json"); }),
             "c.json:1: an element is an array, expected a contract, which is an object");
 }
 
@@ -253,7 +254,7 @@ TEST(ParseContract, ARowThatAnEarlierOneCoversIsRefused) {
   fused.insert(1, "\"activation\": \"silu\", ");
   for (const std::string& later : {row("mlp.up_proj", "48", 1), row("mlp.*", "\"any\"", 1), row("x", "\"any\"", 2),
                                    row("mlp.*", "\"any\"", 2, "\"any\""), fused}) {
-    EXPECT_EQ(test::message_of([&] { parse_contract(replaced(last, last + "," + later), "c.json"); }), "no error")
+    EXPECT_EQ(test::error_of([&] { parse_contract(replaced(last, last + "," + later), "c.json"); }), "(no error)")
         << later;
   }
 }
@@ -270,10 +271,10 @@ TEST(ParseContract, ARoleBothAdmittedAndExcludedIsRefused) {
        "45: role \"mlp.router\" is excluded at line 40 already"},
   });
   // Excluding it with another activation is no contradiction.
-  EXPECT_EQ(test::message_of([] {
+  EXPECT_EQ(test::error_of([] {
               parse_contract(replaced("\"role\": \"mlp.gate_up_proj\"", "\"role\": \"self_attn.qkv_proj\""), "c.json");
             }),
-            "no error");
+            "(no error)");
 }
 
 TEST(ParseContract, ThePublicHeaderHasNoWayToNameAModel) {

@@ -9,17 +9,6 @@
 
 namespace qpn8::test {
 
-/// The message of the Error that `call` throws, or "no error".
-template <class Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 inline const Contract& shipped(const std::string& name) {
   for (const Contract& contract : shipped_contracts()) {
     if (contract.name == name) return contract;

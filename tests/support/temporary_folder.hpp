@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdlib.h>  // mkdtemp
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -32,6 +33,12 @@ class TemporaryFolder {
   /// Writes a file of it and returns its path.
   std::filesystem::path write(const std::filesystem::path& name, std::string_view content) const {
     std::ofstream(path_ / name, std::ios::binary) << content;
+    return path_ / name;
+  }
+
+  /// A FIFO that nobody has open: whoever opens it as a file waits for ever.
+  std::filesystem::path make_fifo(const std::filesystem::path& name) const {
+    if (mkfifo((path_ / name).c_str(), 0600) != 0) throw std::runtime_error("no FIFO " + name.string());
     return path_ / name;
   }
 

@@ -1,9 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "qpn8/error.hpp"
+#include "support/error_of.hpp"
 #include "support/tokenizers.hpp"
 
 namespace qpn8::test {
@@ -16,17 +18,14 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Refusal {
-  Error::Kind kind = Error::check_failed;
-  std::string message = "(accepted)";
+  std::optional<Error::Kind> kind;
+  std::string message;
 };
 
 Refusal refusal_of(const std::string& text) {
-  try {
-    Tokenizer::parse(text, "dir/t.json");
-    return {};
-  } catch (const Error& error) {
-    return {error.kind(), error.what()};
-  }
+  std::optional<Error::Kind> kind;
+  std::string message = error_of([&] { Tokenizer::parse(text, "dir/t.json"); }, &kind);
+  return {kind, message};
 }
 
 struct Case {
@@ -51,23 +50,24 @@ void expect_refusals(Error::Kind kind, const std::vector<Case>& cases) {
   }
 }
 
-TEST(BadTokenizerFile, TheLegalOneIsAccepted) { EXPECT_EQ(refusal_of(legal_file().dump()).message, "(accepted)"); }
+TEST(BadTokenizerFile, TheLegalOneIsAccepted) { EXPECT_EQ(refusal_of(legal_file().dump()).message, "(no error)"); }
 
 TEST(BadTokenizerFile, ThatIsMissingOrNoJsonIsNamed) {
   EXPECT_THROW(Tokenizer(data() / "no_such_file.json"), Error);
   for (const std::string text : {"", "{", "\"\xFF\"", "{\"model\": \n tru", "[1,]"}) {
     const Refusal refusal = refusal_of(text);
     EXPECT_EQ(refusal.kind, Error::bad_file) << text;
-    EXPECT_THAT(refusal.message, AllOf(StartsWith("dir/t.json: not valid JSON: "), Not(HasSubstr("\n"))));
+    EXPECT_THAT(refusal.message,
+                AllOf(StartsWith("dir/t.json:"), HasSubstr(": not valid JSON: "), Not(HasSubstr("\n"))));
   }
-  EXPECT_EQ(refusal_of("[]").message, "dir/t.json: is an array; an object is needed");
+  EXPECT_EQ(refusal_of("[]").message, "dir/t.json: is an array, expected an object");
 }
 
 TEST(BadTokenizerFile, NestedWithoutEndDoesNotExhaustTheStack) {
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   EXPECT_EQ(refusal_of(R"({"model": )" + deep + "}").kind, Error::bad_file);
   std::string sequences = R"({"type": "NFC"})";
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 20; ++i) {
     sequences.insert(0, R"({"type": "Sequence", "normalizers": [)");
     sequences += "]}";
   }
@@ -76,19 +76,29 @@ TEST(BadTokenizerFile, NestedWithoutEndDoesNotExhaustTheStack) {
   EXPECT_THAT(refusal_of(file.dump()).message, HasSubstr("Sequence components are nested deeper than 16"));
 }
 
+TEST(BadTokenizerFile, DataBehindANulAndKeysThatStandTwiceAreRefused) {
+  const std::string text = legal_file().dump();
+  const std::string nul = text + std::string("\0{}", 3);
+  EXPECT_EQ(refusal_of(nul).message,
+            "dir/t.json:1:" + std::to_string(text.size() + 1) + ": a NUL byte, which JSON text cannot hold");
+  EXPECT_EQ(refusal_of(R"({"model": 1, "model": 2})").message,
+            "dir/t.json:1:20: key \"model\" stands twice in one object");
+}
+
 TEST(BadTokenizerFile, WithABadVocabularyNamesTheToken) {
   expect_refusals(
       Error::bad_file,
-      {{R"({"model": null})", "model: is missing; an object is needed"},
-       {R"({"model": []})", "model: is an array; an object is needed"},
+      {{R"({"model": null})", "model is missing, expected an object"},
+       {R"({"model": []})", "model is an array, expected an object"},
        {R"({"model": {"vocab": null}})", "model.vocab: is not an object"},
-       {R"({"model": {"vocab": {"a": -1}}})", R"(model.vocab["a"]: is -1; a whole number from 0 to 4194303)"},
-       {R"({"model": {"vocab": {"a": 4194304}}})", R"(model.vocab["a"]: is 4194304; a whole)"},
-       {R"({"model": {"vocab": {"a": 18446744073709551615}}})", R"(model.vocab["a"]: is 18446744073709551615)"},
-       {R"({"model": {"vocab": {"a": 1.5}}})", R"(model.vocab["a"]: is a number; a whole number)"},
-       {R"({"model": {"vocab": {"a": "0"}}})", R"(model.vocab["a"]: is a string; a whole number)"},
+       {R"({"model": {"vocab": {"a": -1}}})", R"(model.vocab["a"] is -1, expected an integer of at least 0)"},
+       {R"({"model": {"vocab": {"a": 4194304}}})", R"(model.vocab["a"] is 4194304, expected at most 4194303)"},
+       {R"({"model": {"vocab": {"a": 18446744073709551615}}})",
+        R"(model.vocab["a"] is 18446744073709551615, expected at most)"},
+       {R"({"model": {"vocab": {"a": 1.5}}})", R"(model.vocab["a"] is 1.5, expected an integer)"},
+       {R"({"model": {"vocab": {"a": "0"}}})", R"(model.vocab["a"] is "0", expected an integer)"},
        {R"({"model": {"vocab": {"b": 0}}})", R"(model.vocab["b"]: has the id 0 that "a" has already)"},
-       {R"({"model": {"vocab": {"c\nd": 0}}})", R"(model.vocab["c\nd"]: has the id 0)"}});
+       {R"({"model": {"vocab": {"c\nd": 0}}})", R"(model.vocab["c\x0ad"]: has the id 0)"}});
 }
 
 TEST(BadTokenizerFile, WithBadMergesNamesTheMerge) {
@@ -107,31 +117,31 @@ TEST(BadTokenizerFile, WithBadMergesNamesTheMerge) {
 }
 
 TEST(BadTokenizerFile, WithBadAddedTokensNamesThem) {
-  expect_refusals(
-      Error::bad_file,
-      {{R"({"added_tokens": {}})", "added_tokens: is an object; an array is needed"},
-       {R"({"added_tokens": [7]})", "added_tokens[0]: is a number; an object is needed"},
-       {R"({"added_tokens": [{"content": "x"}]})", "added_tokens[0].id: is missing"},
-       {R"({"added_tokens": [{"id": 9}]})", "added_tokens[0].content: is missing"},
-       {R"({"added_tokens": [{"id": -9, "content": "x"}]})", "added_tokens[0].id: is -9"},
-       {R"({"added_tokens": [{"id": 9, "content": "x", "lstrip": 1}]})", "added_tokens[0].lstrip: is a number; true"},
-       {R"({"added_tokens": [{"id": 9, "content": "a"}]})",
-        R"(added_tokens[0]: "a" has the id 9, but 0 in model.vocab)"},
-       {R"({"added_tokens": [{"id": 0, "content": "x"}]})", R"(added_tokens[0]: "x" has the id 0, which is "a" in)"},
-       {R"({"added_tokens": [{"id": 9, "content": "x"}, {"id": 9, "content": "y"}]})",
-        R"(added_tokens[1]: has the id 9 of "x")"},
-       {R"({"added_tokens": [{"id": 9, "content": "x"}, {"id": 8, "content": "x"}]})",
-        R"(added_tokens[1]: "x" is listed twice)"}});
+  expect_refusals(Error::bad_file, {{R"({"added_tokens": {}})", "added_tokens is an object, expected an array"},
+                                    {R"({"added_tokens": [7]})", "added_tokens[0] is 7, expected an object"},
+                                    {R"({"added_tokens": [{"content": "x"}]})", "added_tokens[0].id is missing"},
+                                    {R"({"added_tokens": [{"id": 9}]})", "added_tokens[0].content is missing"},
+                                    {R"({"added_tokens": [{"id": -9, "content": "x"}]})", "added_tokens[0].id is -9"},
+                                    {R"({"added_tokens": [{"id": 9, "content": "x", "lstrip": 1}]})",
+                                     "added_tokens[0].lstrip is 1, expected true or false"},
+                                    {R"({"added_tokens": [{"id": 9, "content": "a"}]})",
+                                     R"(added_tokens[0]: "a" has the id 9, but 0 in model.vocab)"},
+                                    {R"({"added_tokens": [{"id": 0, "content": "x"}]})",
+                                     R"(added_tokens[0]: "x" has the id 0, which is "a" in)"},
+                                    {R"({"added_tokens": [{"id": 9, "content": "x"}, {"id": 9, "content": "y"}]})",
+                                     R"(added_tokens[1]: has the id 9 of "x")"},
+                                    {R"({"added_tokens": [{"id": 9, "content": "x"}, {"id": 8, "content": "x"}]})",
+                                     R"(added_tokens[1]: "x" is listed twice)"}});
 }
 
 TEST(BadTokenizerFile, WithABadComponentNamesTheKey) {
   expect_refusals(
       Error::bad_file,
-      {{R"({"normalizer": 7})", "normalizer: is a number; an object is needed"},
-       {R"({"normalizer": {}})", "normalizer.type: is missing; a string is needed"},
-       {R"({"normalizer": {"type": "Sequence"}})", "normalizer.normalizers: is missing; an array is needed"},
+      {{R"({"normalizer": 7})", "normalizer is 7, expected an object"},
+       {R"({"normalizer": {}})", "normalizer.type is missing, expected a string"},
+       {R"({"normalizer": {"type": "Sequence"}})", "normalizer.normalizers is missing, expected an array"},
        {R"({"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend"}]}})",
-        "normalizer.normalizers[0].prepend: is missing"},
+        "normalizer.normalizers[0].prepend is missing"},
        {R"({"normalizer": {"type": "Replace", "pattern": {}, "content": ""}})", "normalizer.pattern: has neither"},
        {R"({"normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": ""}})",
         "normalizer.pattern.String: is empty"},
@@ -147,7 +157,7 @@ TEST(BadTokenizerFile, WithABadComponentNamesTheKey) {
             "add_prefix_space": false}})",
         R"(pre_tokenizer.prepend_scheme: is "first", which contradicts add_prefix_space)"},
        {R"({"decoder": {"type": "Strip", "content": "", "start": 0, "stop": 0}})", R"(decoder.content: is ""; one)"},
-       {R"({"decoder": {"type": "Strip", "content": "a", "start": -1, "stop": 0}})", "decoder.start: is -1"}});
+       {R"({"decoder": {"type": "Strip", "content": "a", "start": -1, "stop": 0}})", "decoder.start is -1"}});
 }
 
 TEST(BadTokenizerFile, WithABadTemplateNamesThePiece) {
@@ -157,14 +167,14 @@ TEST(BadTokenizerFile, WithABadTemplateNamesThePiece) {
   };
   expect_refusals(
       Error::bad_file,
-      {{with_single("null"), "post_processor.single: is missing"},
-       {with_single(R"([{"Other": {}}])"), "post_processor.single[0].SpecialToken: is missing"},
+      {{with_single("null"), "post_processor.single is missing"},
+       {with_single(R"([{"Other": {}}])"), "post_processor.single[0].SpecialToken is missing"},
        {with_single(R"([{"SpecialToken": {"id": "t"}}])"),
         R"(post_processor.single[0].SpecialToken.id: "t" is not in)"},
        {with_single(R"([{"Sequence": {"id": "B"}}])"), "post_processor.single[0].Sequence.id: a template for one"},
        {R"({"post_processor": {"type": "TemplateProcessing", "special_tokens": {"s": {"ids": [4]}},
             "single": [{"SpecialToken": {"id": "s"}}, {"Sequence": {"id": "A"}}]}})",
-        "post_processor.special_tokens.s.ids[0]: is 4; a whole number from 0 to 3"},
+        "post_processor.special_tokens.s.ids[0] is 4, expected at most 3"},
        {R"({"post_processor": {"type": "BertProcessing", "cls": ["<s>"], "sep": ["<s>", 3]}})",
         "post_processor.cls: is not a pair"}});
   expect_refusals(Error::unsupported, {{with_single("[]"), "post_processor.single: a template without its sequence"},

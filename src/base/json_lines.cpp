@@ -1,7 +1,8 @@
-#include "evidence/jsonl.hpp"
+#include "base/json_lines.hpp"
 
 #include <fmt/format.h>
 
+#include "base/json_file.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
@@ -15,9 +16,10 @@ void for_each_json_line(std::istream& stream, const std::string& file,
   while (std::getline(stream, text)) {
     ++line;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const auto object = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const auto object = parse_json<nlohmann::ordered_json>(text, file, {}, line);
     if (!object.is_object()) {
-      throw Error(Error::bad_file, line_name(file, line) + ": not a JSON object; expected one object a line");
+      throw Error(Error::bad_file,
+                  fmt::format("{}: is {}, expected one JSON object a line", line_name(file, line), describe(object)));
     }
     visit(object, line);
   }

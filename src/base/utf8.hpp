@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace qpn8::text {
+namespace qpn8 {
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
 
@@ -54,4 +54,4 @@ class Utf8Assembler {
   std::string pending_;  // the incomplete sequence at the end, at most three bytes between calls
 };
 
-}  // namespace qpn8::text
+}  // namespace qpn8

@@ -1,10 +1,10 @@
-#include "text/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace qpn8::text {
+namespace qpn8 {
 namespace {
 
 bool is_scalar(char32_t value) { return value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF); }
@@ -66,4 +66,4 @@ TEST(Utf8, AssemblesWhatCameInPieces) {
 }
 
 }  // namespace
-}  // namespace qpn8::text
+}  // namespace qpn8

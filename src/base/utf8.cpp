@@ -1,8 +1,8 @@
-#include "text/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <utility>
 
-namespace qpn8::text {
+namespace qpn8 {
 namespace {
 
 constexpr bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
@@ -115,4 +115,4 @@ void Utf8Assembler::finish(std::string& out) {
   if (!std::exchange(pending_, {}).empty()) out += kReplacementCharacter;
 }
 
-}  // namespace qpn8::text
+}  // namespace qpn8
