@@ -2,9 +2,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/check.hpp"
+#include "qpn8/error.hpp"
 #include "text/jinja/template.hpp"
+#include "text/template_config.hpp"
 
-// Whatever bytes a checkpoint brings as its template, rendering ends in a text or an error, within the limits.
+// Whatever bytes a checkpoint brings as its template, rendering ends in a text or an error, within the limits; and so
+// it is with the bytes that it brings as its tokenizer_config.json, and the template and tokens in it.
 
 namespace {
 
@@ -26,14 +30,32 @@ const nlohmann::ordered_json& variables() {
   return object;
 }
 
+void render(std::string_view source, const nlohmann::ordered_json& given) {
+  try {
+    const qpn8::jinja::Template compiled(source, limits());
+    compiled.render(given, limits());
+  } catch (const qpn8::jinja::TemplateError&) {
+    return;
+  }
+}
+
+void read_config(std::string_view text) {
+  try {
+    const qpn8::TemplateConfig config = qpn8::parse_template_config(text, "tokenizer_config.json");
+    for (const auto& [name, token] : config.tokens.items()) qpn8::check(token.is_string(), "tokens are texts");
+    nlohmann::ordered_json given = variables();
+    given.update(config.tokens);
+    if (config.chat_template) render(*config.chat_template, given);
+  } catch (const qpn8::Error& error) {
+    qpn8::check(std::string_view(error.what()).find('\n') == std::string_view::npos, "an error is one line");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    const qpn8::jinja::Template compiled({reinterpret_cast<const char*>(data), size}, limits());
-    compiled.render(variables(), limits());
-  } catch (const qpn8::jinja::TemplateError&) {
-    return 0;
-  }
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  render(bytes, variables());
+  read_config(bytes);
   return 0;
 }
