@@ -151,8 +151,13 @@ float quantize_channel(std::span<const float> weight, std::span<std::uint8_t> co
 
 void check_scales(std::span<const float> scales) {
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    if (std::isfinite(scales[i]) && scales[i] > 0.0F) continue;
-    throw Error(Error::bad_value, fmt::format("scale {} is {}; scales must be finite and positive", i, scales[i]));
+    if (!(std::isfinite(scales[i]) && scales[i] > 0.0F)) {
+      throw Error(Error::bad_value, fmt::format("scale {} is {}; scales must be finite and positive", i, scales[i]));
+    }
+    if (!std::isfinite(scales[i] * kE4M3Max)) {
+      throw Error(Error::bad_value,
+                  fmt::format("scale {} is {}; {} times a scale must be finite in FP32", i, scales[i], kE4M3Max));
+    }
   }
 }
 

@@ -127,6 +127,10 @@ TEST_F(LoadPacked, BadValuesAreNamedByTensor) {
   file_.add("nan_codes_scale_inv", DType::f32, gaussian(1, 1, 1));
   file_.add_bytes("zero_scale", DType::f8_e4m3, 32, 32, std::vector<std::byte>(1024));
   file_.add("zero_scale_scale_inv", DType::f32, Matrix<float>(1, 1));
+  file_.add_bytes("huge_scale", DType::f8_e4m3, 32, 32, std::vector<std::byte>(1024));
+  Matrix<float> huge(1, 1);
+  huge(0, 0) = 1e36F;
+  file_.add("huge_scale_scale_inv", DType::f32, huge);
   file_.add_bytes("wide_scale", DType::f8_e4m3, 32, 32, std::vector<std::byte>(1024));
   file_.add("wide_scale_scale_inv", DType::f32, gaussian(1, 2, 1));
   open();
@@ -140,6 +144,7 @@ TEST_F(LoadPacked, BadValuesAreNamedByTensor) {
   EXPECT_EQ(refusal("good"),
             "layer.proj: some of its tensors are F8_E4M3 and some are not; one kind is needed (or --qpn8 off)");
   EXPECT_THAT(refusal("zero_scale"), testing::HasSubstr("zero_scale_scale_inv: scale 0 is 0"));
+  EXPECT_THAT(refusal("huge_scale"), testing::HasSubstr("huge_scale_scale_inv: scale 0 is 1e+36; 448 times a scale"));
   EXPECT_EQ(refusal("wide_scale"),
             "wide_scale_scale_inv: shape [1, 2], one scale a block of 128 x 128 of wide_scale is [1, 1]");
 }

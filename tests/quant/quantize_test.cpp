@@ -136,6 +136,17 @@ TEST(CheckScales, OnlyFinitePositiveScalesPass) {
   }
 }
 
+TEST(CheckScales, AScaleThatTakesTheLargestCodeOutOfFp32IsRefused) {
+  const float largest = std::numeric_limits<float>::max() / kE4M3Max;
+  EXPECT_NO_THROW(check_scales(std::vector<float>{largest}));
+  EXPECT_THAT(
+      [&] {
+        check_scales(std::vector<float>{1.0F, 1.01F * largest});
+      },
+      testing::ThrowsMessage<Error>(
+          testing::AllOf(testing::HasSubstr("scale 1 is 7.6"), testing::HasSubstr("448 times a scale"))));
+}
+
 TEST(CheckCodes, NanCodesAreRefusedNamingTheFirst) {
   EXPECT_NO_THROW(check_codes(std::vector<std::uint8_t>{0x00, 0x7e, 0xfe, 0x80}));
   EXPECT_THAT(
