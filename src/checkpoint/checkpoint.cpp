@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/directory_entry.hpp"
 #include "base/mapped_file.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/safetensors_header.hpp"
@@ -67,9 +68,9 @@ class Checkpoint::Impl {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
       add_file(path);
-    } else if (fs::exists(path / "model.safetensors", error)) {
+    } else if (entry_exists(path / "model.safetensors")) {
       add_file(path / "model.safetensors");
-    } else if (fs::exists(path / "model.safetensors.index.json", error)) {
+    } else if (entry_exists(path / "model.safetensors.index.json")) {
       add_shards(read_shard_index(path / "model.safetensors.index.json"));
     } else {
       fail(path, "holds neither model.safetensors nor model.safetensors.index.json");

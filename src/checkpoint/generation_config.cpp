@@ -1,3 +1,4 @@
+#include "base/directory_entry.hpp"
 #include "base/json_file.hpp"
 #include "checkpoint/json_reader.hpp"
 #include "checkpoint/model_config.hpp"
@@ -23,7 +24,7 @@ GenerationConfig from_json(const nlohmann::json& json, const std::filesystem::pa
 
 GenerationConfig load_generation_config(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "generation_config.json";
-  if (!std::filesystem::exists(file)) return {};
+  if (!entry_exists(file)) return {};
   return from_json(read_json_file(file, kConfigLimits), file);
 }
 

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/json_file.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/json_reader.hpp"
 #include "qpn8/error.hpp"
+#include "qpn8/pack.hpp"
 
 namespace qpn8 {
 namespace {
@@ -38,6 +40,10 @@ json decoder_part(json file, const std::string& name) {
   return decoder;
 }
 
+std::string in_message(const json& value) {
+  return printable(value.dump(-1, ' ', false, json::error_handler_t::replace), 80);
+}
+
 bool maps_names_to_objects(const json& object) {
   return !object.empty() && std::all_of(object.begin(), object.end(), [](const json& v) { return v.is_object(); });
 }
@@ -50,10 +56,35 @@ std::string rope_type(const JsonReader& rope, const json& object, bool current_f
   return "default";
 }
 
+/// Configs that carry both forms, for readers old and new, must mean the same by both: which of them wins where they
+/// differ is not the same in all readers.
+void refuse_contradictions(const JsonReader& config, const json& current, const std::string& file) {
+  const auto require_same = [&](const char* key, const json& older, const json& newer, const char* newer_key) {
+    if (older == newer) return;
+    throw Error(Error::bad_file, fmt::format("{}: {} is {}, rope_parameters.{} is {}, expected the same in both", file,
+                                             key, in_message(older), newer_key, in_message(newer)));
+  };
+  for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
+    const json* older = config.find(key);
+    if (older != nullptr && current.contains(key)) require_same(key, *older, current[key], key);
+  }
+  const json* scaling = config.optional_object("rope_scaling");
+  if (scaling == nullptr || scaling->empty()) return;
+  const json older_type = rope_type(JsonReader(*scaling, file, "rope_scaling."), *scaling, false);
+  const json newer_type = rope_type(JsonReader(current, file, "rope_parameters."), current, true);
+  require_same("rope_scaling.rope_type", older_type, newer_type, "rope_type");
+  for (const auto& [key, value] : scaling->items()) {
+    if (key == "rope_type" || key == "type" || value.is_null()) continue;
+    const std::string older = "rope_scaling." + key;
+    require_same(older.c_str(), value, current.contains(key) ? current[key] : json(), key.c_str());
+  }
+}
+
 RopeConfig read_rope(const JsonReader& config, const std::string& file) {
   const bool current_form = config.find("rope_parameters") != nullptr;
   const char* key = current_form ? "rope_parameters" : "rope_scaling";
   const json* found = config.optional_object(key);
+  if (current_form) refuse_contradictions(config, *found, file);
   const json object = found != nullptr ? *found : json::object();
   const JsonReader parameters(object, file, std::string(key) + ".");
 
@@ -68,6 +99,26 @@ RopeConfig read_rope(const JsonReader& config, const std::string& file) {
   rope.parameters = object;
   for (const char* own : {"rope_type", "type", "rope_theta", "partial_rotary_factor"}) rope.parameters.erase(own);
   return rope;
+}
+
+/// Whether the weights are FP8 E4M3 with block scales; the one quantisation that is supported, so that the rest is
+/// refused here. How activations were to be quantised does not matter: they are not.
+bool read_quantization(const JsonReader& config, const std::string& file) {
+  const json* object = config.optional_object("quantization_config");
+  if (object == nullptr) return false;
+  const JsonReader reader(*object, file, "quantization_config.");
+  const auto method = reader.optional_string("quant_method");
+  if (!method) reader.refuse("quant_method", "\"fp8\"");
+  const auto require = [&](const char* key, const json& value, const json& supported) {
+    if (value == supported) return;
+    throw Error(Error::unsupported, fmt::format("{}: quantization_config.{} is {}, supported is {}", file, key,
+                                                in_message(value), supported.dump()));
+  };
+  require("quant_method", *method, "fp8");
+  require("fmt", reader.optional_string("fmt").value_or("e4m3"), "e4m3");
+  const json* block = reader.find("weight_block_size");
+  require("weight_block_size", block != nullptr ? *block : json(), json::array({kScaleBlock, kScaleBlock}));
+  return true;
 }
 
 void read_sizes(const JsonReader& reader, ModelConfig& config) {
@@ -110,6 +161,7 @@ ModelConfig from_json(json file_json, const std::filesystem::path& file) {
   config.hidden_act = reader.optional_string("hidden_act").value_or(config.hidden_act);
   config.tie_word_embeddings = reader.optional_boolean("tie_word_embeddings").value_or(false);
   config.rope = read_rope(reader, file.string());
+  config.fp8_weights = read_quantization(reader, file.string());
   config.eos_tokens = reader.token_ids("eos_token_id");
   config.bos_token = reader.optional_integer("bos_token_id", 0, kMaxConfigInteger);
   return config;

@@ -9,7 +9,8 @@
 
 namespace qpn8 {
 
-/// Rotary embedding as configured, from `rope_parameters` or the older `rope_theta` and `rope_scaling`.
+/// Rotary embedding as configured, from `rope_parameters` or the older `rope_theta` and `rope_scaling`; a config that
+/// has both must say the same in both.
 struct RopeConfig {
   /// "default", "linear", "llama3", "yarn", ...; the model rejects what it cannot do. "nested" where rope_parameters
   /// holds an object for each kind of layer; they are in `parameters`.
@@ -37,6 +38,9 @@ struct ModelConfig {
   std::string hidden_act = "silu";
   bool tie_word_embeddings = false;
   RopeConfig rope;
+  /// quantization_config: projections are FP8 E4M3 with a scale a block of 128 x 128. Any other quantisation is
+  /// Error::unsupported. False says nothing about a checkpoint's tensors, which may be FP8 without it.
+  bool fp8_weights = false;
   std::vector<std::int64_t> eos_tokens;  ///< config.json's; generation_config.json overrides
   std::optional<std::int64_t> bos_token;
   /// The whole file; where it nests the decoder in text_config, that and what only the file around it has.
@@ -51,13 +55,14 @@ struct ModelConfig {
 };
 
 /// Reads DIR/config.json. Accepts `dtype` and `torch_dtype`, a null num_key_value_heads, and configs that nest the
-/// decoder in `text_config`. Error::bad_file names the file and the key.
+/// decoder in `text_config`. Error::bad_file, or unsupported for a quantisation, names the file and the key.
 ModelConfig load_model_config(const std::filesystem::path& folder);
 
 /// The same from text; `file` is for messages.
 ModelConfig parse_model_config(const std::string& text, const std::filesystem::path& file);
 
-/// generation_config.json: what the publisher suggests; all optional, and an absent file is an empty struct.
+/// generation_config.json: what the publisher suggests; all optional, and an absent file is an empty struct (a link
+/// to nowhere is not: it is Error::bad_file).
 struct GenerationConfig {
   std::vector<std::int64_t> eos_tokens;
   std::optional<double> temperature;

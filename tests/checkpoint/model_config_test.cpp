@@ -104,13 +104,82 @@ TEST(ModelConfig, BothFormsOfRopeMeanTheSame) {
   }
 }
 
-TEST(ModelConfig, TheCurrentFormOfRopeWinsAndFallsBackToTheTopLevelTheta) {
+TEST(ModelConfig, TheCurrentFormOfRopeFallsBackToTheTopLevelTheta) {
   json config = minimal();
   config["rope_theta"] = 1e6;
-  config["rope_scaling"] = {{"type", "linear"}, {"factor", 2}};
   config["rope_parameters"] = {{"rope_type", "default"}};
-  EXPECT_EQ(parse(config).rope.type, "default");
   EXPECT_EQ(parse(config).rope.theta, 1e6);
+}
+
+TEST(ModelConfig, BothFormsOfRopeInOneFileMustSayTheSame) {
+  json both = minimal();
+  both["rope_theta"] = 500000;
+  both["partial_rotary_factor"] = 0.5;
+  both["rope_scaling"] = {{"type", "linear"}, {"factor", 2}, {"unset", nullptr}};
+  both["rope_parameters"] = {
+      {"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5e5}, {"partial_rotary_factor", 0.5}};
+  EXPECT_EQ(parse(both).rope.type, "linear");
+  for (const json& nothing : {json(), json::object()}) {
+    json one = both;
+    one["rope_scaling"] = nothing;
+    EXPECT_EQ(parse(one).rope.type, "linear");
+  }
+  const auto message = [&](const json& patch) {
+    json changed = both;
+    changed.merge_patch(patch);
+    return error_of([&] { parse(changed); });
+  };
+  EXPECT_EQ(message({{"rope_theta", 1e4}}),
+            "config.json: rope_theta is 10000.0, rope_parameters.rope_theta is 500000.0, expected the same in both");
+  EXPECT_EQ(message({{"partial_rotary_factor", 1}}),
+            "config.json: partial_rotary_factor is 1, rope_parameters.partial_rotary_factor is 0.5, expected the same "
+            "in both");
+  EXPECT_EQ(message({{"rope_scaling", {{"type", "yarn"}}}}),
+            "config.json: rope_scaling.rope_type is \"yarn\", rope_parameters.rope_type is \"linear\", expected the "
+            "same in both");
+  EXPECT_EQ(message({{"rope_scaling", {{"factor", 4}}}}),
+            "config.json: rope_scaling.factor is 4, rope_parameters.factor is 2.0, expected the same in both");
+  EXPECT_EQ(message({{"rope_parameters", {{"factor", nullptr}}}}),
+            "config.json: rope_scaling.factor is 2, rope_parameters.factor is null, expected the same in both");
+  EXPECT_EQ(message({{"rope_parameters", {{"rope_type", nullptr}}}}),
+            "config.json: rope_scaling.rope_type is \"linear\", rope_parameters.rope_type is \"default\", expected the "
+            "same in both");
+}
+
+TEST(ModelConfig, KnowsTheOneQuantisationOfWeightsThatIsSupported) {
+  EXPECT_FALSE(parse(minimal()).fp8_weights);
+  json config = minimal();
+  config["quantization_config"] = nullptr;
+  EXPECT_FALSE(parse(config).fp8_weights);
+  const json fp8 = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+  config["quantization_config"] = fp8;
+  EXPECT_TRUE(parse(config).fp8_weights);
+  json all = fp8;
+  all.update({{"fmt", "e4m3"}, {"activation_scheme", "dynamic"}, {"scale_fmt", "ue8m0"}});
+  config["quantization_config"] = all;
+  EXPECT_TRUE(parse(config).fp8_weights);
+}
+
+TEST(ModelConfig, AnotherQuantisationIsNamed) {
+  const auto refuse = [](const json& quantization) {
+    std::optional<Error::Kind> kind;
+    json config = minimal();
+    config["quantization_config"] = quantization;
+    const std::string message = error_of([&] { parse(config); }, &kind);
+    const bool malformed = message.find("expected") != std::string::npos;
+    EXPECT_EQ(kind, malformed ? Error::bad_file : Error::unsupported);
+    return message;
+  };
+  EXPECT_EQ(refuse({{"quant_method", "awq"}, {"bits", 4}}),
+            "config.json: quantization_config.quant_method is \"awq\", supported is \"fp8\"");
+  EXPECT_EQ(refuse({{"quant_method", "fp8"}, {"weight_block_size", {64, 128}}}),
+            "config.json: quantization_config.weight_block_size is [64,128], supported is [128,128]");
+  EXPECT_EQ(refuse({{"quant_method", "fp8"}}),
+            "config.json: quantization_config.weight_block_size is null, supported is [128,128]");
+  EXPECT_EQ(refuse({{"quant_method", "fp8"}, {"fmt", "e5m2"}, {"weight_block_size", {128, 128}}}),
+            "config.json: quantization_config.fmt is \"e5m2\", supported is \"e4m3\"");
+  EXPECT_EQ(refuse({{"bits", 8}}), "config.json: quantization_config.quant_method is missing, expected \"fp8\"");
+  EXPECT_EQ(refuse("fp8"), "config.json: quantization_config is \"fp8\", expected an object");
 }
 
 TEST(ModelConfig, TextConfigIsTheDecoderAndTheFileAroundItFillsIn) {
@@ -238,6 +307,13 @@ TEST(GenerationConfig, AnAbsentFileIsEmptyAndAMalformedOneAnError) {
   folder.write("generation_config.json", "{");
   EXPECT_EQ(error_of([&] { load_generation_config(folder.path()); }),
             (folder / "generation_config.json").string() + ":1:1: unexpected end of input; expected string literal");
+}
+
+TEST(GenerationConfig, ALinkToNowhereIsAnErrorThatNamesIt) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_symlink("gone.json", folder / "generation_config.json");
+  EXPECT_THAT(error_of([&] { load_generation_config(folder.path()); }),
+              testing::StartsWith((folder / "generation_config.json").string() + ": "));
 }
 
 TEST(GenerationConfig, EachBadKeyIsNamed) {
