@@ -41,7 +41,8 @@ struct ModelSource {
   std::function<void(const PlannedProjection&)> on_loaded = nullptr;  ///< told of each projection on the backend
 };
 
-/// One supported architecture: what it is made of, and how it is put on a backend.
+/// One supported architecture: what it is made of, and how it is put on a backend. Those that are a decoder with a
+/// DecoderSpec come from decoder_architecture(); another kind brings its own two functions.
 struct Architecture {
   std::string_view model_type;
   std::vector<Projection> (*projections)(const ModelConfig& config, const Topology& topology);

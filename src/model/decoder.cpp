@@ -1,5 +1,7 @@
 #include "model/decoder.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <string>
@@ -81,7 +83,7 @@ class Decoder : public Model {
       layer.mlp->forward(normed, delta);
       const OwnedTensor& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
       backend_.add_rms_norm(hidden, delta, next.tensor, eps, normed);
-      if (check_finite_) require_finite(hidden, "model.layers." + std::to_string(i));
+      if (check_finite_) require_finite(hidden, fmt::format("model.layers.{}", i));
     }
     const Tensor chosen = chosen_.tensor.row_range(0, logit_rows.rows);
     backend_.gather_rows(normed, logit_rows, chosen);
@@ -103,7 +105,7 @@ class Decoder : public Model {
                                         .qk_norm = spec.qk_norm,
                                         .eps = static_cast<float>(config_.rms_norm_eps)};
     for (std::int64_t i = 0; i < config_.layers; ++i) {
-      const std::string prefix = "model.layers." + std::to_string(i) + ".";
+      const std::string prefix = fmt::format("model.layers.{}.", i);
       const DecoderSpec::Layer& layer_spec = spec.layers[static_cast<std::size_t>(i)];
       DecoderLayer layer;
       layer.attention_norm = loader.row(prefix + "input_layernorm.weight", config_.hidden_size);
@@ -141,8 +143,7 @@ class Decoder : public Model {
     backend_.read(found, std::as_writable_bytes(std::span(first)));
     for (std::size_t row = 0; row < first.size(); ++row) {
       if (first[row] < 0) continue;
-      throw Error(Error::check_failed, where + ": output " + std::to_string(first[row]) + " of row " +
-                                           std::to_string(row) + " is not finite");
+      throw Error(Error::check_failed, fmt::format("{}: output {} of row {} is not finite", where, first[row], row));
     }
   }
 

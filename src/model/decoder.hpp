@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "model/architecture.hpp"
@@ -34,11 +35,22 @@ struct DecoderSpec {
 /// and layer_types where it is given.
 std::vector<DecoderSpec::Layer> windowed_layers(const ModelConfig& config);
 
-/// The projections of such a decoder on one rank. Error::bad_argument lists the legal values of a --tp that does not
-/// divide the heads or the intermediate size.
+/// The projections of such a decoder on one rank, for a config that load_decoder can run: Error::unsupported or
+/// bad_file names an activation or a rotary embedding that it cannot. Error::bad_argument lists the legal values of a
+/// --tp that does not divide every dimension that is split, or says how many stages the layers fill.
 std::vector<Projection> decoder_projections(const ModelConfig& config, const DecoderSpec& spec,
                                             const Topology& topology);
 
 std::unique_ptr<Model> load_decoder(const ModelSource& source, const DecoderSpec& spec);
+
+/// An architecture that its DecoderSpec describes completely, read from a config by `spec_of`.
+template <DecoderSpec (*spec_of)(const ModelConfig&)>
+constexpr Architecture decoder_architecture(std::string_view model_type) {
+  return {
+      .model_type = model_type,
+      .projections = [](const ModelConfig& config,
+                        const Topology& topology) { return decoder_projections(config, spec_of(config), topology); },
+      .load = [](const ModelSource& source) { return load_decoder(source, spec_of(*source.config)); }};
+}
 
 }  // namespace qpn8

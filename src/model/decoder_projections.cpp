@@ -1,39 +1,69 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <string>
 
+#include "base/printable.hpp"
 #include "model/decoder.hpp"
+#include "model/rope.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
 
-std::string legal_splits(std::int64_t size) {
-  std::string legal;
-  for (std::int64_t split = 1; split <= size && split <= 64; ++split) {
-    if (size % split != 0) continue;
-    if (!legal.empty()) legal += ", ";
-    legal += std::to_string(split);
+/// A dimension that the ranks of a tensor-parallel group share.
+struct SplitDimension {
+  const char* what;
+  std::int64_t size;
+  bool replicates = false;  ///< ranks may outnumber it and hold copies, if each is then held equally often
+
+  bool splits(std::int64_t ranks) const { return size % ranks == 0 || (replicates && ranks % size == 0); }
+};
+
+/// Tile and scale-block sizes are no limits: a shard that they do not fit falls back, and the plan says so.
+std::vector<SplitDimension> split_dimensions(const ModelConfig& config, const DecoderSpec& spec) {
+  const auto is_moe = [](const DecoderSpec::Layer& layer) { return layer.moe; };
+  std::vector<SplitDimension> dimensions = {{"attention heads", config.heads},
+                                            {"key/value heads", config.kv_heads, /*replicates=*/true}};
+  if (!std::all_of(spec.layers.begin(), spec.layers.end(), is_moe)) {
+    dimensions.push_back({"intermediate channels", config.intermediate_size});
   }
-  return legal;
+  if (std::any_of(spec.layers.begin(), spec.layers.end(), is_moe)) {
+    dimensions.push_back({"expert channels", spec.moe.intermediate_size});
+  }
+  dimensions.push_back({"vocabulary entries", config.vocab_size});
+  return dimensions;
 }
 
-void require_split(std::int64_t size, const char* what, int tp) {
-  if (size % tp == 0) return;
-  throw Error(Error::bad_argument, "--tp " + std::to_string(tp) + ": " + std::to_string(size) + " " + what +
-                                       " cannot be split by " + std::to_string(tp) +
-                                       "; legal values: " + legal_splits(size));
+void require_split(const ModelConfig& config, const DecoderSpec& spec, int tp) {
+  const std::vector<SplitDimension> dimensions = split_dimensions(config, spec);
+  const auto splits_all = [&](std::int64_t ranks) {
+    return std::all_of(dimensions.begin(), dimensions.end(),
+                       [ranks](const SplitDimension& dimension) { return dimension.splits(ranks); });
+  };
+  if (splits_all(tp)) return;
+  std::vector<std::int64_t> legal;
+  for (std::int64_t ranks = 1; ranks <= config.heads; ++ranks) {
+    if (splits_all(ranks)) legal.push_back(ranks);
+  }
+  const auto culprit = std::find_if(dimensions.begin(), dimensions.end(),
+                                    [tp](const SplitDimension& dimension) { return !dimension.splits(tp); });
+  throw Error(Error::bad_argument, fmt::format("--tp {}: {} {} cannot be split by {}; legal values: {}", tp,
+                                               culprit->size, culprit->what, tp, fmt::join(legal, ", ")));
 }
 
 /// The one activation that the MLPs have.
 void require_gated_silu(const ModelConfig& config) {
   if (config.hidden_act == "silu" || config.hidden_act == "swish") return;
-  throw Error(Error::unsupported,
-              config.file.string() + ": hidden_act is \"" + config.hidden_act + "\"; known: \"silu\"");
+  throw Error(Error::unsupported, fmt::format("{}: hidden_act is \"{}\"; known: \"silu\"", config.file.string(),
+                                              printable(config.hidden_act)));
 }
 
 void require_stages(const ModelConfig& config, int pp) {
   if (pp <= config.layers) return;
-  throw Error(Error::bad_argument, "--pp " + std::to_string(pp) + ": " + std::to_string(config.layers) +
-                                       " layers fill at most " + std::to_string(config.layers) + " stages");
+  throw Error(Error::bad_argument,
+              fmt::format("--pp {}: {} layers fill at most {} stages", pp, config.layers, config.layers));
 }
 
 /// Lists the projections of a decoder layer by layer; sizes are those of one rank.
@@ -42,20 +72,14 @@ class Lister {
   Lister(const ModelConfig& config, const DecoderSpec& spec, const Topology& topology)
       : config_(config), spec_(spec), tp_(topology.tp) {
     require_gated_silu(config);
+    rope_frequencies(config);  // has no part in a projection, but what `run` refuses `plan` must refuse too
     require_stages(config, topology.pp);
-    require_split(config.heads, "attention heads", tp_);
-    if (config.intermediate_size > 0) require_split(config.intermediate_size, "intermediate channels", tp_);
-    if (spec.moe.experts > 0) require_split(spec.moe.intermediate_size, "expert channels", tp_);
-    require_split(config.vocab_size, "vocabulary entries", tp_);
-    // Fewer KV heads than ranks are replicated, which works only if every rank then holds the same number.
-    if (config.kv_heads % tp_ != 0 && tp_ % config.kv_heads != 0) {
-      require_split(config.kv_heads, "key/value heads", tp_);
-    }
+    require_split(config, spec, tp_);
   }
 
   std::vector<Projection> list() {
     for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-      prefix_ = "model.layers." + std::to_string(layer) + ".";
+      prefix_ = fmt::format("model.layers.{}.", layer);
       attention();
       if (spec_.layers[static_cast<std::size_t>(layer)].moe) {
         experts();
@@ -115,7 +139,7 @@ class Lister {
     add(module + "gate", "mlp.router", config_.hidden_size, spec_.moe.experts,
         {part(module + "gate", spec_.moe.experts, hidden, false)});
     for (std::int64_t expert = 0; expert < spec_.moe.experts; ++expert) {
-      const std::string one = module + "experts." + std::to_string(expert) + ".";
+      const std::string one = fmt::format("{}experts.{}.", module, expert);
       add(one + "gate_up_proj", "mlp.experts.gate_up_proj", config_.hidden_size, 2 * inner / tp_,
           {part(one + "gate_proj", inner, hidden, false), part(one + "up_proj", inner, hidden, false)});
       add(one + "down_proj", "mlp.experts.down_proj", inner / tp_, config_.hidden_size,

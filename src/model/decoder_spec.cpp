@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "base/printable.hpp"
 #include "model/decoder.hpp"
 #include "qpn8/error.hpp"
 
@@ -8,8 +11,9 @@ bool is_sliding(const ModelConfig& config, std::size_t layer) {
   const nlohmann::json& type = config.json.at("layer_types").at(layer);
   if (type == "sliding_attention") return true;
   if (type == "full_attention") return false;
-  throw Error(Error::unsupported, config.file.string() + ": layer_types[" + std::to_string(layer) + "] is " +
-                                      type.dump() + "; known: full_attention, sliding_attention");
+  throw Error(Error::unsupported,
+              fmt::format("{}: layer_types[{}] is {}; known: full_attention, sliding_attention", config.file.string(),
+                          layer, printable(type.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), 80)));
 }
 
 }  // namespace
@@ -19,9 +23,8 @@ std::vector<DecoderSpec::Layer> windowed_layers(const ModelConfig& config) {
   const auto types = config.json.find("layer_types");
   const bool has_types = types != config.json.end() && types->is_array();
   if (has_types && types->size() != layers.size()) {
-    throw Error(Error::bad_file, config.file.string() + ": layer_types has " + std::to_string(types->size()) +
-                                     " entries, expected one for each of the " + std::to_string(layers.size()) +
-                                     " layers");
+    throw Error(Error::bad_file, fmt::format("{}: layer_types has {} entries, expected one for each of the {} layers",
+                                             config.file.string(), types->size(), layers.size()));
   }
   const bool windowed = config.boolean_or("use_sliding_window", false);
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -14,14 +14,8 @@ DecoderSpec spec_of(const ModelConfig& config) {
   return spec;
 }
 
-std::vector<Projection> projections(const ModelConfig& config, const Topology& topology) {
-  return decoder_projections(config, spec_of(config), topology);
-}
-
-std::unique_ptr<Model> load(const ModelSource& source) { return load_decoder(source, spec_of(*source.config)); }
-
 }  // namespace
 
-const Architecture kLlama = {.model_type = "llama", .projections = projections, .load = load};
+const Architecture kLlama = decoder_architecture<spec_of>("llama");
 
 }  // namespace qpn8

@@ -1,5 +1,7 @@
 #include "model/moe_block.hpp"
 
+#include <fmt/format.h>
+
 namespace qpn8 {
 
 MoeBlock::MoeBlock(const WeightLoader& loader, Backend& backend, const std::string& prefix, const DecoderSpec::Moe& moe,
@@ -11,7 +13,7 @@ MoeBlock::MoeBlock(const WeightLoader& loader, Backend& backend, const std::stri
       ids_(backend.allocate(DType::i32, max_rows, moe.experts_per_token)),
       route_weights_(backend.allocate(DType::f32, max_rows, moe.experts_per_token)) {
   for (std::int64_t expert = 0; expert < moe.experts; ++expert) {
-    const std::string one = prefix + "experts." + std::to_string(expert) + ".";
+    const std::string one = fmt::format("{}experts.{}.", prefix, expert);
     experts_.gate_up.push_back(loader.linear(one + "gate_up_proj"));
     experts_.down.push_back(loader.linear(one + "down_proj"));
   }

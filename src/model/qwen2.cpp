@@ -12,14 +12,8 @@ DecoderSpec spec_of(const ModelConfig& config) {
   return spec;
 }
 
-std::vector<Projection> projections(const ModelConfig& config, const Topology& topology) {
-  return decoder_projections(config, spec_of(config), topology);
-}
-
-std::unique_ptr<Model> load(const ModelSource& source) { return load_decoder(source, spec_of(*source.config)); }
-
 }  // namespace
 
-const Architecture kQwen2 = {.model_type = "qwen2", .projections = projections, .load = load};
+const Architecture kQwen2 = decoder_architecture<spec_of>("qwen2");
 
 }  // namespace qpn8

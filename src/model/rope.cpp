@@ -1,14 +1,22 @@
 #include "model/rope.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
+#include "base/printable.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
+
+std::string in_message(const nlohmann::json& value) {
+  return printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), 80);
+}
 
 /// The `rope_parameters` of one config, with messages that name the key.
 class Parameters {
@@ -35,19 +43,21 @@ class Parameters {
   bool flag_or(const char* key, bool fallback) const {
     if (!has(key)) return fallback;
     const nlohmann::json& value = config_.rope.parameters.at(key);
-    if (!value.is_boolean()) fail(key, "is " + value.dump() + ", expected true or false");
+    if (!value.is_boolean()) fail(key, fmt::format("is {}, expected true or false", in_message(value)));
     return value.get<bool>();
   }
 
   [[noreturn]] void fail(const std::string& key, const std::string& what) const {
-    throw Error(Error::bad_file, config_.file.string() + ": rope_parameters." + key + " " + what + " (rope_type " +
-                                     config_.rope.type + ")");
+    throw Error(Error::bad_file, fmt::format("{}: rope_parameters.{} {} (rope_type {})", config_.file.string(), key,
+                                             what, printable(config_.rope.type)));
   }
 
  private:
   double checked(const char* key, const nlohmann::json& value) const {
     const double number = value.is_number() ? value.get<double>() : 0.0;
-    if (!(number > 0.0) || !std::isfinite(number)) fail(key, "is " + value.dump() + ", expected a positive number");
+    if (!(number > 0.0) || !std::isfinite(number)) {
+      fail(key, fmt::format("is {}, expected a positive number", in_message(value)));
+    }
     return number;
   }
 
@@ -58,9 +68,9 @@ std::int64_t rotary_dimensions(const ModelConfig& config) {
   const auto dimensions =
       static_cast<std::int64_t>(static_cast<double>(config.head_dim) * config.rope.partial_rotary_factor);
   if (dimensions <= 0 || dimensions % 2 != 0 || dimensions > config.head_dim) {
-    throw Error(Error::bad_file, config.file.string() + ": " + std::to_string(dimensions) +
-                                     " rotary dimensions of a head of " + std::to_string(config.head_dim) +
-                                     ", expected an even number up to the head's");
+    throw Error(Error::bad_file,
+                fmt::format("{}: {} rotary dimensions of a head of {}, expected an even number up to the head's",
+                            config.file.string(), dimensions, config.head_dim));
   }
   return dimensions;
 }
@@ -74,20 +84,32 @@ std::vector<double> base_frequencies(const ModelConfig& config) {
   return frequencies;
 }
 
-RopeFrequencies rounded(const std::vector<double>& frequencies, double scale) {
+/// Parameters may each be in range and together give an angle, at the last position, that FP32 does not hold: its
+/// cosine would be NaN, and every logit with it.
+RopeFrequencies rounded(const ModelConfig& config, const std::vector<double>& frequencies, double scale) {
+  const auto positions = static_cast<double>(std::max<std::int64_t>(config.max_positions, 1));
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const auto usable = [&](double frequency) { return frequency >= 0.0 && frequency * positions <= kLargest; };
+  if (!std::all_of(frequencies.begin(), frequencies.end(), usable) || !(scale > 0.0 && scale <= kLargest)) {
+    throw Error(Error::bad_file,
+                fmt::format("{}: rope_theta {} and rope_parameters {} (rope_type {}) give a rotation that is not "
+                            "finite, expected parameters with finite frequencies",
+                            config.file.string(), config.rope.theta, in_message(config.rope.parameters),
+                            printable(config.rope.type)));
+  }
   RopeFrequencies result;
   result.frequencies.assign(frequencies.begin(), frequencies.end());
   result.scale = static_cast<float>(scale);
   return result;
 }
 
-RopeFrequencies default_rope(const ModelConfig& config) { return rounded(base_frequencies(config), 1.0); }
+RopeFrequencies default_rope(const ModelConfig& config) { return rounded(config, base_frequencies(config), 1.0); }
 
 RopeFrequencies linear_rope(const ModelConfig& config) {
   const double factor = Parameters(config).positive("factor");
   std::vector<double> frequencies = base_frequencies(config);
   for (double& frequency : frequencies) frequency /= factor;
-  return rounded(frequencies, 1.0);
+  return rounded(config, frequencies, 1.0);
 }
 
 // Long wavelengths are interpolated by `factor`, short ones kept, those between blended linearly in 1 / wavelength.
@@ -104,7 +126,7 @@ RopeFrequencies llama3_rope(const ModelConfig& config) {
     const double blend = std::clamp((original / wavelength - low) / (high - low), 0.0, 1.0);
     frequency = (1.0 - blend) * frequency / factor + blend * frequency;
   }
-  return rounded(frequencies, 1.0);
+  return rounded(config, frequencies, 1.0);
 }
 
 double yarn_scale(const Parameters& parameters, double factor) {
@@ -121,6 +143,10 @@ RopeFrequencies yarn_rope(const ModelConfig& config) {
   const double factor = parameters.positive("factor");
   const double original =
       parameters.positive_or("original_max_position_embeddings", static_cast<double>(config.max_positions));
+  // Frequencies must fall for there to be a fast and a slow dimension.
+  if (config.rope.theta <= 1.0) {
+    parameters.fail("rope_theta", fmt::format("is {}, expected a number above 1", config.rope.theta));
+  }
   const auto dimensions = static_cast<double>(rotary_dimensions(config));
   // The dimension whose wavelength fits `rotations` times into the original context.
   const auto dimension_of = [&](double rotations) {
@@ -140,7 +166,7 @@ RopeFrequencies yarn_rope(const ModelConfig& config) {
     const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     frequencies[i] = frequencies[i] / factor * ramp + frequencies[i] * (1.0 - ramp);
   }
-  return rounded(frequencies, yarn_scale(parameters, factor));
+  return rounded(config, frequencies, yarn_scale(parameters, factor));
 }
 
 struct RopeType {
@@ -161,8 +187,9 @@ RopeFrequencies rope_frequencies(const ModelConfig& config) {
   for (const RopeType& type : kRopeTypes) {
     if (config.rope.type == type.name) return type.compute(config);
   }
-  throw Error(Error::unsupported, config.file.string() + ": rope_type \"" + config.rope.type +
-                                      "\" is not supported; known: default, linear, llama3, yarn");
+  throw Error(Error::unsupported,
+              fmt::format("{}: rope_type \"{}\" is not supported; known: default, linear, llama3, yarn",
+                          config.file.string(), printable(config.rope.type)));
 }
 
 }  // namespace qpn8

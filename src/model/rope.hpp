@@ -14,8 +14,9 @@ struct RopeFrequencies {
 };
 
 /// Types default, linear, llama3 and yarn. Error::unsupported names another type; Error::bad_file a missing or
-/// impossible parameter. Formulas: default and yarn as in "RoFormer" and "YaRN" (2309.00071); llama3 is the
-/// wavelength-dependent interpolation that the Llama 3.1 checkpoints are published with.
+/// impossible parameter, or parameters that together rotate by what FP32 does not hold. Formulas: default and yarn as
+/// in "RoFormer" and "YaRN" (2309.00071); llama3 is the wavelength-dependent interpolation that the Llama 3.1
+/// checkpoints are published with.
 RopeFrequencies rope_frequencies(const ModelConfig& config);
 
 }  // namespace qpn8

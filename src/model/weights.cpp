@@ -1,27 +1,16 @@
 #include "model/weights.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/check.hpp"
+#include "model/block_scales.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
-namespace {
-
-/// The block scales that go with an FP8 weight: "X.weight_scale_inv", or "X.scale" beside "X.weight".
-const CheckpointTensor* block_scales_of(const Checkpoint& checkpoint, const std::string& weight) {
-  const std::string suffix = ".weight";
-  if (checkpoint.contains(weight + "_scale_inv")) return &checkpoint.tensor(weight + "_scale_inv");
-  if (weight.ends_with(suffix)) {
-    const std::string scale = weight.substr(0, weight.size() - suffix.size()) + ".scale";
-    if (checkpoint.contains(scale)) return &checkpoint.tensor(scale);
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 const Projection& WeightLoader::projection_named(const std::string& name) const {
   const auto found = std::find_if(source_.projections.begin(), source_.projections.end(),
@@ -42,7 +31,7 @@ std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) cons
   for (const ProjectionPart& part : described.parts) {
     const CheckpointTensor& weight = source_.checkpoint->tensor(part.tensor);
     linear.parts.push_back({.weight = &weight,
-                            .block_scales = block_scales_of(*source_.checkpoint, part.tensor),
+                            .block_scales = find_block_scales(*source_.checkpoint, part.tensor),
                             .first_row = 0,
                             .rows = weight.rows(),
                             .first_col = 0,
@@ -76,8 +65,8 @@ OwnedTensor WeightLoader::row(const std::string& tensor, std::int64_t size) cons
   const std::vector<float> values = source_.checkpoint->floats(source_.checkpoint->tensor(tensor, shape));
   const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
   if (bad != values.end()) {
-    throw Error(Error::bad_value, tensor + ": value " + std::to_string(bad - values.begin()) +
-                                      " is not finite, expected a finite number");
+    throw Error(Error::bad_value,
+                fmt::format("{}: value {} is not finite, expected a finite number", tensor, bad - values.begin()));
   }
   return row(values);
 }

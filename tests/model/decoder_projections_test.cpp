@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/model_config.hpp"
 #include "model/architecture.hpp"
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -63,6 +66,63 @@ TEST(DecoderProjections, ASplitThatDoesNotDivideListsTheLegalOnes) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "--tp 3: 8 attention heads cannot be split by 3; legal values: 1, 2, 4, 8");
   }
+}
+
+/// The values of --tp up to 64 that a config accepts; each refusal must list exactly these.
+std::vector<int> accepted_tp(const ModelConfig& config) {
+  std::vector<int> accepted;
+  std::set<std::string> lists;
+  for (int tp = 1; tp <= 64; ++tp) {
+    try {
+      describe_projections(config, {.tp = tp}, nullptr);
+      accepted.push_back(tp);
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      EXPECT_EQ(error.kind(), Error::bad_argument);
+      EXPECT_THAT(message, testing::StartsWith("--tp " + std::to_string(tp) + ": "));
+      lists.insert(message.substr(message.find("legal values: ")));
+    }
+  }
+  std::string expected = "legal values: ";
+  for (const int tp : accepted) expected += (tp == 1 ? "" : ", ") + std::to_string(tp);
+  EXPECT_THAT(lists, testing::ElementsAre(expected));
+  return accepted;
+}
+
+TEST(DecoderProjections, LegalSplitsAreThoseThatEveryDimensionAllows) {
+  using testing::ElementsAre;
+  ModelConfig config = load_model_config(test::data() / "tiny-qwen3");
+  EXPECT_THAT(accepted_tp(config), ElementsAre(1, 2, 4, 8));
+  config.intermediate_size = 516;
+  EXPECT_THAT(accepted_tp(config), ElementsAre(1, 2, 4));
+  config.vocab_size = 510;
+  EXPECT_THAT(accepted_tp(config), ElementsAre(1, 2));
+  config.vocab_size = 511;
+  EXPECT_THAT(accepted_tp(config), ElementsAre(1));
+}
+
+TEST(DecoderProjections, FewerKeyValueHeadsThanRanksAreHeldEquallyOftenOrRefused) {
+  ModelConfig config = load_model_config(test::data() / "tiny-qwen3");
+  config.heads = 12;
+  config.kv_heads = 6;
+  config.intermediate_size = 480;
+  config.vocab_size = 480;
+  EXPECT_THAT(accepted_tp(config), testing::ElementsAre(1, 2, 3, 6, 12)) << "not 4, which would cut a KV head";
+}
+
+TEST(DecoderProjections, OnlyTheMlpsThatAModelHasBoundItsSplits) {
+  ModelConfig config = load_model_config(test::data() / "tiny-qwen3-moe");
+  config.intermediate_size = 0;
+  EXPECT_THAT(accepted_tp(config), testing::ElementsAre(1, 2, 4)) << "no layer has a dense MLP";
+  config.json["moe_intermediate_size"] = 62;
+  EXPECT_THAT(accepted_tp(config), testing::ElementsAre(1, 2));
+}
+
+TEST(DecoderProjections, ARotationThatTheModelCannotDoIsRefusedWithoutWeightsToo) {
+  ModelConfig config = load_model_config(test::data() / "tiny-qwen3");
+  config.rope.type = "longrope";
+  test::expect_error([&] { describe_projections(config, {}, nullptr); }, Error::unsupported,
+                     testing::HasSubstr("rope_type \"longrope\" is not supported"));
 }
 
 TEST(DecoderProjections, AShapeThatDisagreesWithTheConfigNamesTheTensor) {

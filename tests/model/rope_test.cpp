@@ -6,6 +6,7 @@
 #include <string>
 
 #include "qpn8/error.hpp"
+#include "support/expect_error.hpp"
 
 namespace qpn8 {
 namespace {
@@ -107,6 +108,35 @@ TEST(Rope, WhatIsWrongIsNamed) {
       EXPECT_THAT(error.what(), testing::HasSubstr(fault.message));
       EXPECT_THAT(error.what(), testing::HasSubstr("config.json"));
     }
+  }
+}
+
+TEST(Rope, ARotationThatIsNotFiniteIsRefused) {
+  const auto refused = [](double theta, const char* type, nlohmann::json parameters) {
+    test::expect_error([&] { rope_frequencies(config_with(32, theta, type, parameters)); }, Error::bad_file,
+                       testing::AllOf(testing::StartsWith("config.json: rope_theta "), testing::HasSubstr(type),
+                                      testing::HasSubstr("finite frequencies")));
+  };
+  const nlohmann::json none = nlohmann::json::object();
+  refused(1e-300, "default", none);
+  refused(1e4, "linear", {{"factor", 1e-300}});
+  refused(1e4, "linear", {{"factor", 1e-35}});  // FP32 holds the frequencies, but not 65,536 times them
+  refused(
+      1e4, "llama3",
+      {{"factor", 1e-300}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 64}});
+  refused(1e4, "yarn", {{"factor", 1e-300}});
+  refused(1e4, "yarn", {{"factor", 4}, {"attention_factor", 1e39}});
+  EXPECT_NO_THROW(rope_frequencies(config_with(32, 0.5, "default", none)));
+  EXPECT_NO_THROW(rope_frequencies(config_with(32, 1e15, "linear", {{"factor", 1e300}}))) << "no rotation is one";
+}
+
+TEST(Rope, YarnNeedsFrequenciesThatFall) {
+  for (const double theta : {1.0, 0.5}) {
+    test::expect_error(
+        [&] {
+          rope_frequencies(config_with(32, theta, "yarn", {{"factor", 4}}));
+        },
+        Error::bad_file, testing::HasSubstr("expected a number above 1"));
   }
 }
 
