@@ -1,5 +1,7 @@
 #include "engine/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "engine/engine_loader.hpp"
@@ -50,7 +52,7 @@ bool Engine::has_tokenizer() const { return impl_->loaded.tokenizer.has_value();
 const Tokenizer& Engine::tokenizer() const {
   if (!has_tokenizer()) {
     throw Error(Error::bad_file,
-                (impl_->folder / "tokenizer.json").string() + ": no such file; text needs a tokenizer");
+                fmt::format("{}: no such file; text needs a tokenizer", (impl_->folder / "tokenizer.json").string()));
   }
   return *impl_->loaded.tokenizer;
 }
@@ -64,9 +66,10 @@ std::int64_t Engine::weight_bytes_per_token() const { return impl_->loaded.model
 std::vector<TokenId> Engine::encode_chat(const nlohmann::ordered_json& variables) const {
   const std::optional<ChatTemplate> chat = load_chat_template(impl_->folder);
   if (!chat) {
-    throw Error(Error::bad_file, impl_->folder.string() +
-                                     ": no chat template in chat_template.jinja or tokenizer_config.json; the model "
-                                     "takes a plain prompt");
+    throw Error(Error::bad_file,
+                fmt::format("{}: no chat template in chat_template.jinja or tokenizer_config.json; the model takes a "
+                            "plain prompt",
+                            impl_->folder.string()));
   }
   nlohmann::ordered_json seen = load_template_tokens(impl_->folder);
   for (const auto& [key, value] : variables.items()) seen[key] = value;

@@ -17,7 +17,11 @@
 
 namespace qpn8 {
 
-/// A loaded model with its tokenizer, ready to generate. One call at a time.
+/// A loaded model with its tokenizer, ready to generate.
+///
+/// One call at a time, and that over all engines of a process if they differ in cpu_isa: which instruction set the
+/// kernels use is a setting of the process (cpu::use_isa), which each engine makes its own when it loads and whenever
+/// it computes. Engines that take turns may differ; engines on threads of their own must not.
 class Engine {
  public:
   /// Loads a Hugging Face folder: config, checkpoint headers, plan, tokenizer, and then the weights, so that what can

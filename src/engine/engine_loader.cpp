@@ -1,11 +1,14 @@
 #include "engine/engine_loader.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "backend/cpu_backend.hpp"
+#include "base/directory_entry.hpp"
 #include "engine/route_planner.hpp"
 #include "kernels/cpu/isa.hpp"
 #include "model/architecture.hpp"
@@ -20,11 +23,12 @@ std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& 
   return make_cpu_backend(cpu);
 }
 
-// One rank runs everything so far; what the model could be split into has been checked by its projections.
 void require_one_rank(const EngineOptions& options) {
   const auto refuse = [](const char* name, int value) {
-    throw Error(Error::unsupported, "--" + std::string(name) + " " + std::to_string(value) +
-                                        ": this qpn8 runs on one rank; legal value: 1");
+    throw Error(Error::unsupported,
+                fmt::format("--{} {}: this qpn8 has no communicator and runs on one rank (qpn8 plan describes any); "
+                            "legal value: 1",
+                            name, value));
   };
   if (options.tp > 1) refuse("tp", options.tp);
   if (options.pp > 1) refuse("pp", options.pp);
@@ -32,7 +36,7 @@ void require_one_rank(const EngineOptions& options) {
 
 std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "tokenizer.json";
-  if (!std::filesystem::exists(file)) return std::nullopt;
+  if (!entry_exists(file)) return std::nullopt;
   return Tokenizer(file);
 }
 
@@ -63,10 +67,10 @@ void make_cache(LoadedModel& loaded, const EngineOptions& options) {
   try {
     loaded.cache = loaded.model->make_cache(options.max_num_seqs, loaded.context_length, options.kv_dtype);
   } catch (const std::bad_alloc&) {
-    throw Error(Error::missing_capability, "max_model_len: keys and values of " + std::to_string(options.max_num_seqs) +
-                                               " x " + std::to_string(loaded.context_length) +
-                                               " tokens do not fit into memory; a smaller --engine-arg "
-                                               "max_model_len=N needs less");
+    throw Error(Error::missing_capability,
+                fmt::format("max_model_len: keys and values of {} x {} tokens do not fit into memory; a smaller "
+                            "--engine-arg max_model_len=N needs less",
+                            options.max_num_seqs, loaded.context_length));
   }
 }
 
@@ -76,13 +80,14 @@ void select_kernels(const Hardware& hardware) { cpu::use_isa(cpu::parse_isa(hard
 
 std::int64_t context_length(const ModelConfig& config, std::int64_t max_model_len) {
   if (max_model_len == 0 && config.max_positions == 0) {
-    throw Error(Error::bad_argument, "max_model_len: " + config.file.string() +
-                                         " has no max_position_embeddings, so the context's length must be given");
+    throw Error(Error::bad_argument,
+                fmt::format("max_model_len: {} has no max_position_embeddings, so the context's length must be given",
+                            config.file.string()));
   }
   if (config.max_positions > 0 && max_model_len > config.max_positions) {
-    throw Error(Error::bad_argument, "max_model_len: " + std::to_string(max_model_len) +
-                                         " is more than the model has positions for; legal values: 1 to " +
-                                         std::to_string(config.max_positions));
+    throw Error(Error::bad_argument,
+                fmt::format("max_model_len: {} is more than the model has positions for; legal values: 1 to {}",
+                            max_model_len, config.max_positions));
   }
   return max_model_len > 0 ? max_model_len : config.max_positions;
 }
@@ -94,8 +99,8 @@ std::vector<TokenId> end_tokens(const ModelConfig& config, const GenerationConfi
   for (const std::int64_t id : generations ? generation.eos_tokens : config.eos_tokens) {
     if (id < 0 || id >= config.vocab_size) {
       const std::filesystem::path file = generations ? folder / "generation_config.json" : config.file;
-      throw Error(Error::bad_file, file.string() + ": eos_token_id " + std::to_string(id) +
-                                       " is outside the vocabulary of " + std::to_string(config.vocab_size));
+      throw Error(Error::bad_file, fmt::format("{}: eos_token_id {} is outside the vocabulary of {}", file.string(), id,
+                                               config.vocab_size));
     }
     ids.push_back(static_cast<TokenId>(id));
   }
@@ -104,14 +109,13 @@ std::vector<TokenId> end_tokens(const ModelConfig& config, const GenerationConfi
 
 LoadedModel load_model(const std::filesystem::path& folder, const EngineOptions& options,
                        const LoadObserver& observer) {
+  require_one_rank(options);
   const Hardware hardware = chosen_hardware(options);
   select_kernels(hardware);
   const ModelConfig config = load_model_config(folder);
   const std::int64_t context = context_length(config, options.max_model_len);
   std::vector<TokenId> ends = end_tokens(config, load_generation_config(folder), folder);
   const Topology topology = topology_of(options);
-  find_architecture(config).projections(config, topology);
-  require_one_rank(options);
 
   Checkpoint checkpoint(folder);
   const std::vector<Projection> projections = describe_projections(config, topology, &checkpoint);

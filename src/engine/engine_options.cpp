@@ -1,5 +1,7 @@
 #include "engine/engine_options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -125,11 +127,10 @@ void EngineOptions::set(std::string_view key, const nlohmann::ordered_json& valu
   const auto* option =
       std::find_if(kOptions.begin(), kOptions.end(), [&](const Option& candidate) { return candidate.key == key; });
   if (option == kOptions.end()) {
-    throw Error(Error::bad_argument, std::string(shown_as) + ": no such engine argument; known: " + known_keys());
+    throw Error(Error::bad_argument, fmt::format("{}: no such engine argument; known: {}", shown_as, known_keys()));
   }
   if (!option->set(*this, value)) {
-    throw Error(Error::bad_argument,
-                std::string(shown_as) + ": " + in_message(value) + " is not " + std::string(option->expected));
+    throw Error(Error::bad_argument, fmt::format("{}: {} is not {}", shown_as, in_message(value), option->expected));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "engine/generation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -61,8 +63,9 @@ void validate(const GenerationContext& context, const GenerationRequest& request
   }
   require_prompt(request.prompt, context.vocabulary, context.context_length);
   if (static_cast<std::int64_t>(request.prompt.size()) == context.context_length) {
-    throw Error(Error::bad_argument, "prompt has " + std::to_string(context.context_length) +
-                                         " tokens, as many as the context; output needs room for one at least");
+    throw Error(Error::bad_argument,
+                fmt::format("prompt has {} tokens, as many as the context; output needs room for one at least",
+                            context.context_length));
   }
 }
 
@@ -71,13 +74,13 @@ void validate(const GenerationContext& context, const GenerationRequest& request
 void require_prompt(std::span<const TokenId> ids, std::int64_t vocabulary, std::int64_t context_length) {
   if (ids.empty()) throw Error(Error::bad_argument, "prompt: is empty; at least one token is needed");
   if (static_cast<std::int64_t>(ids.size()) > context_length) {
-    throw Error(Error::bad_argument, "prompt has " + std::to_string(ids.size()) + " tokens; the context is " +
-                                         std::to_string(context_length));
+    throw Error(Error::bad_argument,
+                fmt::format("prompt has {} tokens; the context is {}", ids.size(), context_length));
   }
   for (const TokenId id : ids) {
     if (id >= 0 && id < vocabulary) continue;
-    throw Error(Error::bad_argument, "prompt: token " + std::to_string(id) + " is outside the model's vocabulary of " +
-                                         std::to_string(vocabulary));
+    throw Error(Error::bad_argument,
+                fmt::format("prompt: token {} is outside the model's vocabulary of {}", id, vocabulary));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "engine/sequence_runner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -74,8 +76,8 @@ void SequenceRunner::raise_non_finite() {
     const FiniteCheck checked(model_);
     model_.forward(buffer_.batch(), cache_, buffer_.last_rows(1), last_logits_.tensor);
   }
-  throw Error(Error::check_failed, "logits: not finite after position " + std::to_string(length_ - 1) +
-                                       ", though the output of every layer is");
+  throw Error(Error::check_failed,
+              fmt::format("logits: not finite after position {}, though the output of every layer is", length_ - 1));
 }
 
 }  // namespace qpn8

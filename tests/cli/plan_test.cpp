@@ -4,15 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "qpn8/error.hpp"
+#include "support/edited_model.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8::cli {
@@ -98,6 +96,19 @@ TEST_F(PlanCommand, APublishedModelNeedsNoWeightsAndSplitsByTp) {
   EXPECT_EQ(two["topology"]["pp"], 2);
 }
 
+TEST_F(PlanCommand, ASplitThatDoesNotFitListsThoseThatDo) {
+  EXPECT_EQ(failure({"--like", "qwen3-0.6b", "--tp", "3"}, 2),
+            "--tp 3: 16 attention heads cannot be split by 3; legal values: 1, 2, 4, 8, 16");
+  for (const char* tp : {"1", "2", "4", "8", "16"}) {
+    EXPECT_EQ(failure({"--like", "qwen3-0.6b", "--tp", tp}, 0), "no error") << tp;
+  }
+}
+
+TEST_F(PlanCommand, RefusesARotationThatRunWouldRefuse) {
+  const test::EditedModel model(wordmath(), {{"rope_parameters", {{"rope_type", "longrope"}}}});
+  EXPECT_THAT(failure({"--model", model.path().string()}, 2), HasSubstr("rope_type \"longrope\" is not supported"));
+}
+
 TEST_F(PlanCommand, FlagVariableAndEngineArgumentTurnQpn8Off) {
   const std::vector<std::string> args = {"--model", wordmath(), "--hardware", "cpu-avx2"};
   const auto with = [&](const std::vector<std::string>& more) {
@@ -140,18 +151,10 @@ TEST_F(PlanCommand, BadArgumentsNameTheFlag) {
 // The same checkpoint under another folder name and with other names inside is the same tensors, and gets the same plan
 // byte for byte.
 TEST_F(PlanCommand, AnotherPathAndAnotherArchitectureNameChangeNothing) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "qpn8-plan-some-other-model";
-  std::filesystem::remove_all(folder);
-  std::filesystem::copy(wordmath(), folder);
-  std::ifstream stream(std::filesystem::path(wordmath()) / "config.json");
-  std::string config{std::istreambuf_iterator<char>(stream), {}};
-  const std::string architecture = "Qwen3ForCausalLM";
-  config.replace(config.find(architecture), architecture.size(), "UnheardOfForCausalLM");
-  std::ofstream(folder / "config.json") << config;
+  const test::EditedModel other(wordmath(), {{"architectures", {"UnheardOfForCausalLM"}}});
   const std::vector<std::string> rest = {"--hardware", "cpu-avx2", "--json"};
   EXPECT_EQ(run({"--model", wordmath(), rest[0], rest[1], rest[2]}),
-            run({"--model", folder.string(), rest[0], rest[1], rest[2]}));
-  std::filesystem::remove_all(folder);
+            run({"--model", other.path().string(), rest[0], rest[1], rest[2]}));
 }
 
 }  // namespace
