@@ -186,6 +186,8 @@ class Bpe::Word {
     }
   }
 
+  std::size_t lookups() const { return lookups_; }
+
   void append_to(std::vector<TokenId>& ids) const {
     for (std::ptrdiff_t i = 0; i != kNone; i = at(i).next) ids.push_back(at(i).id);
   }
@@ -211,9 +213,15 @@ class Bpe::Word {
   const Symbol& at(std::ptrdiff_t index) const { return symbols_[static_cast<std::size_t>(index)]; }
   Symbol& at(std::ptrdiff_t index) { return symbols_[static_cast<std::size_t>(index)]; }
 
+  /// The merge of this symbol and the next, if there is one.
+  const Merge* merge_at(std::ptrdiff_t left) {
+    ++lookups_;
+    return bpe_.find_merge(at(left).id, at(at(left).next).id);
+  }
+
   /// Adds the pair of this symbol and the next to the end of the heap's array if it merges.
   bool consider(std::ptrdiff_t left) {
-    const Merge* merge = bpe_.find_merge(at(left).id, at(at(left).next).id);
+    const Merge* merge = merge_at(left);
     if (merge != nullptr) heap_.push_back({merge->rank, merge->result, left});
     return merge != nullptr;
   }
@@ -224,10 +232,10 @@ class Bpe::Word {
 
   /// Whether the pair still stands as it did when the candidate was queued; entries of pairs that a merge broke up stay
   /// in the heap.
-  bool is_current(const Candidate& candidate) const {
+  bool is_current(const Candidate& candidate) {
     const Symbol& left = at(candidate.position);
     if (left.id == kMerged || left.next == kNone) return false;
-    const Merge* merge = bpe_.find_merge(left.id, at(left.next).id);
+    const Merge* merge = merge_at(candidate.position);
     return merge != nullptr && merge->result == candidate.result;
   }
 
@@ -247,17 +255,22 @@ class Bpe::Word {
   const Bpe& bpe_;
   std::vector<Symbol> symbols_;
   std::vector<Candidate> heap_;  // the best one first
+  std::size_t lookups_ = 0;
 };
 
-void Bpe::encode(std::string_view word, std::vector<TokenId>& ids) const {
+std::size_t Bpe::encode(std::string_view word, std::vector<TokenId>& ids) const {
   if (ignore_merges_ && !(byte_fallback_ && byte_token_value(word))) {
-    if (const std::optional<TokenId> id = vocabulary_.id_of(word)) return ids.push_back(*id);
+    if (const std::optional<TokenId> id = vocabulary_.id_of(word)) {
+      ids.push_back(*id);
+      return 0;
+    }
   }
   const std::vector<TokenId> initial = initial_ids(word);
-  if (initial.empty()) return;
+  if (initial.empty()) return 0;
   Word symbols(*this, initial);
   symbols.merge_all();
   symbols.append_to(ids);
+  return symbols.lookups();
 }
 
 }  // namespace qpn8::text

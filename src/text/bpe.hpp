@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,9 +22,11 @@ class Bpe {
   /// tokens are Error::bad_file.
   static Bpe parse(const JsonView& view);
 
-  /// Appends the ids of one word, a well-formed text that is not empty. O(n log n) in its length, even where the whole
-  /// text is one word. A character that no token covers is left out if there is no unknown token.
-  void encode(std::string_view word, std::vector<TokenId>& ids) const;
+  /// Appends the ids of one word, a well-formed text that is not empty. A character that no token covers is left out if
+  /// there is no unknown token.
+  /// Returns the pairs of symbols that it looked up to find what merges: at most six a character, even where the whole
+  /// text is one word, so that with a heap of them the time is O(n log n).
+  std::size_t encode(std::string_view word, std::vector<TokenId>& ids) const;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   bool has_byte_fallback() const { return byte_fallback_; }
