@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "engine/engine.hpp"
+#include "support/numbers.hpp"
 #include "support/shared_data.hpp"
 
 namespace qpn8 {
@@ -33,15 +33,8 @@ std::vector<TokenId> token_ids(const CheckpointTensor& tensor) {
   return {wide.begin(), wide.end()};
 }
 
-double relative_l2(std::span<const float> values, std::span<const float> expected) {
-  double error = 0.0;
-  double norm = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double difference = static_cast<double>(values[i]) - static_cast<double>(expected[i]);
-    error += difference * difference;
-    norm += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
-  }
-  return std::sqrt(error / norm);
+MatrixView<const float> logits_at(const std::vector<float>& logits, std::size_t position, std::size_t vocabulary) {
+  return {logits.data() + position * vocabulary, 1, static_cast<std::int64_t>(vocabulary)};
 }
 
 class Golden : public testing::TestWithParam<GoldenCase> {
@@ -73,11 +66,12 @@ TEST_P(Golden, LogitsOfEveryPositionAreReproduced) {
     const std::vector<float> expected = goldens_.floats(goldens_.tensor("logits_" + number));
     const std::vector<float> logits = engine_->logits(prompt, GetParam().chunk);
     ASSERT_EQ(logits.size(), expected.size());
+    ASSERT_FALSE(prompt.empty());
     const std::size_t vocabulary = expected.size() / prompt.size();
     for (std::size_t position = 0; position < prompt.size(); ++position) {
-      const std::span<const float> row = std::span(logits).subspan(position * vocabulary, vocabulary);
-      const std::span<const float> golden = std::span(expected).subspan(position * vocabulary, vocabulary);
-      EXPECT_LE(relative_l2(row, golden), 1e-4) << "prompt " << i << ", position " << position;
+      const double error =
+          test::relative_l2<float>(logits_at(logits, position, vocabulary), logits_at(expected, position, vocabulary));
+      EXPECT_LE(error, 1e-4) << "prompt " << i << ", position " << position;
     }
   }
 }
@@ -90,7 +84,9 @@ TEST_P(Golden, GreedyTokensAreReproduced) {
     request.prompt = token_ids(goldens_.tensor("prompt_" + number));
     request.max_tokens = 24;
     request.ignore_eos = true;
-    EXPECT_EQ(engine_->generate(request).output_ids, token_ids(goldens_.tensor("greedy_" + number))) << "prompt " << i;
+    const std::vector<TokenId> expected = token_ids(goldens_.tensor("greedy_" + number));
+    ASSERT_EQ(expected.size(), 24U);
+    EXPECT_EQ(engine_->generate(request).output_ids, expected) << "prompt " << i;
   }
 }
 
