@@ -20,10 +20,13 @@ if [ ! -e "$library" ]; then
     echo "sm70.sh: skipped: python3 has no pip to fetch $package with"
     exit 0
   fi
-  if ! python3 -m pip install --quiet --no-deps --disable-pip-version-check --target "$folder" "$package"; then
+  # Downloaded and unpacked, not installed: nothing outside build/ changes.
+  if ! python3 -m pip download --quiet --no-deps --disable-pip-version-check --dest "$folder" "$package"; then
     echo "sm70.sh: skipped: $package could not be fetched"
     exit 0
   fi
+  python3 -m zipfile -e "$folder"/nvidia_cuda_nvrtc_cu12-*.whl "$folder"
+  rm "$folder"/nvidia_cuda_nvrtc_cu12-*.whl
 fi
 
 kernels=()

@@ -21,6 +21,9 @@ if [ -n "$nvcc" ]; then
   CUDACXX=$nvcc scripts/build.sh cuda-check qpn8 qpn8_cuda_test
 fi
 
+step "Build (CUDA, sm_70)"
+scripts/sm70.sh
+
 step "Lint (formatting and layers; scripts/lint.sh adds clang-tidy, which takes many minutes)"
 scripts/lint.sh --fast
 

@@ -163,19 +163,21 @@ TEST_F(Qpn8CudaLinear, EveryCompiledKernelIsTheFormula) {
   if (device.compute_capability < 90) GTEST_SKIP() << "this code has the general kernels alone";
   const auto check_form = [&](const FixedForm& form, bool resident, int split) {
     if (form.unit_tiles == 5 && split > 1) return;
-    // Resident: a cluster has a unit or less. Streamed: three chunks a tile, units that are not full.
-    const std::int64_t k = std::int64_t{32} * form.chunk_steps * form.warps * split * (resident ? 1 : 3);
+    // Resident: a cluster has a unit or less. Streamed: two chunks a tile, units that are not full.
+    const std::int64_t k = std::int64_t{32} * form.chunk_steps * form.warps * split * (resident ? 1 : 2);
     const std::int64_t tiles = resident ? 2 * form.unit_tiles + 2 : 3 * form.unit_tiles + 3;
-    ScheduleShape schedule = {.split = split,
-                              .clusters = resident ? 4 : 2,
-                              .warps = form.warps,
-                              .unit_tiles = form.unit_tiles,
-                              .chunk_steps = form.chunk_steps,
-                              .slots = resident ? form.unit_tiles : 2};
+    const ScheduleShape schedule = {.split = split,
+                                    .clusters = resident ? 4 : 2,
+                                    .warps = form.warps,
+                                    .unit_tiles = form.unit_tiles,
+                                    .chunk_steps = form.chunk_steps,
+                                    .slots = resident ? form.unit_tiles : 2};
     const LinearShape shape = {.k = k, .n = (tiles + tiles % 2) * 16};
     for (const ScaleKind kind : {ScaleKind::channel, ScaleKind::block}) {
       const DeviceWeight w = weight(shape.n, k, kind);
       const Matrix<float> x = inputs(8, k);
+      Matrix<double> expected(8, shape.n);
+      multiply_reference(w.host, x.view(), expected.view());
       for (const int rows : {1, 5, 8}) {
         const std::string what = name(k, shape.n, kind) + " unit " + std::to_string(form.unit_tiles) + " chunk " +
                                  std::to_string(form.chunk_steps) + " split " + std::to_string(split) + " rows " +
@@ -184,13 +186,18 @@ TEST_F(Qpn8CudaLinear, EveryCompiledKernelIsTheFormula) {
                              : runs_streamed(shape, schedule, rows, device))
             << what;
         if (!schedule_refusal(shape, schedule, rows, device).empty()) continue;  // x of 8 rows beside two deep rings
-        expect_close(w, x, multiply(w, schedule, x, rows), what);
+        const Matrix<float> y = multiply(w, schedule, x, rows);
+        EXPECT_LE(test::relative_l2(y.view(), expected.view().row_range(0, rows)), kTolerance) << what;
       }
     }
   };
-  for (const int split : {1, 2, 4}) {
-    for (const FixedForm& form : cuda::kResidentForms) check_form(form, true, split);
-    for (const FixedForm& form : cuda::kStreamedForms) check_form(form, false, split);
+  for (const FixedForm& form : cuda::kResidentForms) check_form(form, true, 1);
+  for (const FixedForm& form : cuda::kStreamedForms) check_form(form, false, 1);
+  // However k is split, the end is one code: few forms stand for all.
+  for (const int split : {2, 4, 8}) {
+    check_form({2, 2}, true, split);
+    check_form({4, 4}, true, split);
+    check_form({2, 6}, false, split);
   }
 }
 

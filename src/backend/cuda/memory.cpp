@@ -50,6 +50,10 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes, std::string_view what) : size_(byt
 
 DeviceBuffer::~DeviceBuffer() { static_cast<void>(cudaFree(data_)); }
 
+void DeviceBuffer::clear() const {
+  if (size_ > 0) check_cuda(cudaMemset(data_, 0, size_), "cudaMemset");
+}
+
 void DeviceBuffer::fill(std::span<const std::byte> source) const {
   check_cuda(cudaMemcpy(data_, source.data(), source.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
   // cudaMemcpy returns when the source has been read, and the stream of the kernels does not wait for it.

@@ -33,6 +33,9 @@ class DeviceBuffer {
     return reinterpret_cast<T*>(data_);
   }
 
+  /// Zeroes all bytes.
+  void clear() const;
+
   /// Copies host bytes to the beginning and waits; for weights, which nothing is reading yet.
   void fill(std::span<const std::byte> source) const;
 
