@@ -27,19 +27,24 @@ endfunction()
 # A test's own code need not be fast, only quick to compile.
 set(QPN8_TEST_OPTIONS $<IF:$<CONFIG:Release>,-O1,-O0>)
 
-# qpn8_test(<name> SOURCES ... LIBRARIES ...): one test executable a folder of tests/, its cases run by ctest.
-# QPN8_TEST_DATA is tests/data, QPN8_REPOSITORY the repository; what lies outside it is found through shared_data().
-function(qpn8_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+# What every target of test code has. QPN8_TEST_DATA is tests/data, QPN8_REPOSITORY the repository; what lies outside it
+# is found through shared_data().
+function(qpn8_test_code name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   qpn8_internal(${name})
-  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     QPN8_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" QPN8_REPOSITORY="${PROJECT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE ${QPN8_TEST_OPTIONS})
   if(QPN8_PCH)
     target_precompile_headers(${name} REUSE_FROM qpn8_test_pch)
   endif()
+endfunction()
+
+# qpn8_test(<name> SOURCES ... LIBRARIES ...): one test executable a folder of tests/, its cases run by ctest.
+function(qpn8_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  qpn8_test_code(${name} ${ARG_LIBRARIES})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
 endfunction()

@@ -14,14 +14,13 @@ scripts/build.sh release
 step "Tests (release)"
 ctest --preset release
 
-# The rest of this build is in the compiler cache since the release build.
 nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || true)
 if [ -n "$nvcc" ]; then
-  step "Build (CUDA; its tests need a GPU, see scripts/gpu.sh)"
-  CUDACXX=$nvcc scripts/build.sh cuda-check qpn8 qpn8_cuda_test
+  step "Compile (CUDA; its tests need a GPU, see scripts/gpu.sh)"
+  CUDACXX=$nvcc scripts/build.sh cuda-check qpn8_kernels_cuda qpn8_backend qpn8_cuda_test_objects
 fi
 
-step "Build (CUDA, sm_70)"
+step "Compile (CUDA, sm_70)"
 scripts/sm70.sh
 
 step "Lint (formatting and layers; scripts/lint.sh adds clang-tidy, which takes many minutes)"

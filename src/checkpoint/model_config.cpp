@@ -70,8 +70,8 @@ void refuse_contradictions(const JsonReader& config, const json& current, const 
   }
   const json* scaling = config.optional_object("rope_scaling");
   if (scaling == nullptr || scaling->empty()) return;
-  const json older_type = rope_type(JsonReader(*scaling, file, "rope_scaling."), *scaling, false);
-  const json newer_type = rope_type(JsonReader(current, file, "rope_parameters."), current, true);
+  const json older_type = rope_type(JsonReader(*scaling, file, "rope_scaling"), *scaling, false);
+  const json newer_type = rope_type(JsonReader(current, file, "rope_parameters"), current, true);
   require_same("rope_scaling.rope_type", older_type, newer_type, "rope_type");
   for (const auto& [key, value] : scaling->items()) {
     if (key == "rope_type" || key == "type" || value.is_null()) continue;
