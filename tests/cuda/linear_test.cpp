@@ -143,10 +143,11 @@ TEST_F(CudaLinearTest, AWeightBeyondHalfPrecisionIsRefusedByName) {
   const Checkpoint& checkpoint = file.open();
   const PlannedProjection plan = planned(Route::dense, 32, 64);
   test::expect_error(
+      Error::bad_value,
       [&] {
         gpu().load_linear({&plan, &checkpoint, {file.part("w")}, {}});
       },
-      Error::bad_value, testing::HasSubstr("layer.proj: row 3 column 9"));
+      testing::HasSubstr("layer.proj: row 3 column 9"));
 }
 
 }  // namespace
