@@ -31,7 +31,7 @@ TEST_P(CudaReplay, RecordedStepsFollowChangedTokensAndPositionsExactly) {
     options.threads = 2;
     options.qpn8 = route;
     options.max_model_len = kLength;
-    LoadedModel loaded = load_model(test::data() / GetParam(), options, {});
+    LoadedModel loaded = load_model(FrontEnd(test::data() / GetParam(), options), {});
     const auto vocabulary = static_cast<std::size_t>(loaded.model->vocab_size());
     SequenceRunner runner(*loaded.backend, *loaded.model, *loaded.cache, loaded.max_rows);
     std::mt19937 generator(7);
