@@ -12,5 +12,7 @@ void add_tokenize(CLI::App& program);
 void add_synth(CLI::App& program);
 void add_score(CLI::App& program);
 void add_ab(CLI::App& program);
+void add_bench(CLI::App& program);
+void add_tune(CLI::App& program);
 
 }  // namespace qpn8::cli

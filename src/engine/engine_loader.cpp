@@ -14,12 +14,6 @@
 namespace qpn8 {
 namespace {
 
-std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
-  CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
-  if (plan.workspace_bytes() > 0) cpu.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
-  return make_cpu_backend(cpu);
-}
-
 // One rank runs everything so far; what the model could be split into has been checked by its projections.
 void require_one_rank(const EngineOptions& options) {
   const auto refuse = [](const char* name, int value) {
@@ -45,6 +39,7 @@ void load_weights(LoadedModel& loaded, const ModelConfig& config, const std::vec
   std::int64_t total = 0;
   for (const PlannedProjection& projection : loaded.plan.projections()) total += weights_of(projection);
   std::int64_t done = 0;
+  if (observer.loaded) observer.loaded(done, total);
   const ModelSource source = {.config = &config,
                               .checkpoint = &loaded.checkpoint,
                               .plan = &loaded.plan,
@@ -71,6 +66,12 @@ void make_cache(LoadedModel& loaded, const EngineOptions& options) {
 }
 
 }  // namespace
+
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
+  CpuBackendOptions cpu = {.threads = options.threads, .isa = cpu::parse_isa(plan.hardware().isa)};
+  if (plan.workspace_bytes() > 0) cpu.workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
+  return make_cpu_backend(cpu);
+}
 
 void select_kernels(const Hardware& hardware) { cpu::use_isa(cpu::parse_isa(hardware.isa)); }
 
