@@ -31,7 +31,7 @@ class CpuProbe : public MachineProbe {
   }
 
   double flop_per_s() override {
-    constexpr std::int64_t kRounds = std::int64_t{1} << 22;  // some 20 ms
+    constexpr std::int64_t kRounds = std::int64_t{1} << 21;  // some 10 ms
     double operations = 0;
     float value = 0;
     const double seconds = seconds_of([&] { operations = cpu::multiply_add_rounds(kRounds, team_, value); });

@@ -17,7 +17,8 @@
 namespace qpn8 {
 namespace {
 
-// A sample reads about this much: long enough for the clock, short enough to alternate.
+// A sample reads about this much, or the whole rotation if that is less: long enough for the clock, short enough to
+// alternate.
 constexpr std::int64_t kSampleBytes = std::int64_t{64} << 20;
 // Products of many rows are bound by arithmetic; reading as much would take seconds.
 constexpr std::int64_t kSampleRows = 64;
@@ -46,14 +47,15 @@ class Rotation {
 /// Calls with m rows of the weights of one rotation.
 class Call {
  public:
-  Call(Backend& backend, Rotation& rotation, std::int64_t m)
+  Call(Backend& backend, Rotation& rotation, std::int64_t rotation_bytes, std::int64_t m)
       : backend_(backend),
         rotation_(rotation),
         m_(m),
         x_(backend.allocate(backend.activation_type(), m, rotation.plan().tensor.k)),
         y_(backend.allocate(backend.activation_type(), m, rotation.plan().tensor.n)) {
     write_values(backend, x_.tensor, random_values(m * rotation.plan().tensor.k));
-    const std::int64_t by_bytes = (kSampleBytes + rotation.bytes() - 1) / rotation.bytes();
+    const std::int64_t wanted = std::min(kSampleBytes, rotation_bytes);
+    const std::int64_t by_bytes = (wanted + rotation.bytes() - 1) / rotation.bytes();
     calls_ = std::max<std::int64_t>(1, m > kMaxPackedRows ? by_bytes * kMaxPackedRows / kSampleRows : by_bytes);
   }
 
@@ -153,7 +155,7 @@ std::vector<OperatorResult> measure_operator(Backend& backend, MachineProbe& pro
   for (const Route route : routes_of(projection, dense_too)) {
     rotations.push_back(std::make_unique<Rotation>(backend, on_route(projection, route), options.rotation_bytes));
     for (const std::int64_t m : options.rows) {
-      calls.push_back(std::make_unique<Call>(backend, *rotations.back(), m));
+      calls.push_back(std::make_unique<Call>(backend, *rotations.back(), options.rotation_bytes, m));
       candidates.emplace_back([call = calls.back().get()] { return call->sample(); });
     }
   }

@@ -64,9 +64,9 @@ Matrix<float> random_matrix(std::int64_t rows, std::int64_t cols) {
 /// Products of one shape by one team.
 class Products {
  public:
-  Products(PackedRotation& rotation, std::int64_t k, std::int64_t n, ThreadTeam& team)
-      : rotation_(rotation), team_(team), x_(random_matrix(kManyRows, k)), y_(kManyRows, n) {
-    calls_ = std::max<std::int64_t>(1, kSampleBytes / rotation.bytes());
+  Products(PackedRotation& rotation, std::int64_t rotation_bytes, const TensorDesc& tensor, ThreadTeam& team)
+      : rotation_(rotation), team_(team), x_(random_matrix(kManyRows, tensor.k)), y_(kManyRows, tensor.n) {
+    calls_ = std::max<std::int64_t>(1, std::min(kSampleBytes, rotation_bytes) / rotation.bytes());
   }
 
   /// Seconds a product of so many rows.
@@ -172,7 +172,7 @@ class Tuner {
     shape.trials = checked_trials(tensor, team_);
     PackedRotation rotation(tensor.k, tensor.n, result_.rotation_bytes, team_);
     shape.bytes = rotation.bytes();
-    Products products(rotation, tensor.k, tensor.n, team_);
+    Products products(rotation, result_.rotation_bytes, tensor, team_);
 
     std::vector<std::function<double()>> candidates = {
         [this] { return probe_->read_bytes_per_s(result_.rotation_bytes); }};
@@ -202,7 +202,7 @@ class Tuner {
     std::vector<std::function<double()>> candidates;
     for (const int threads : thread_counts(team_.size())) {
       teams.push_back(std::make_unique<ThreadTeam>(threads));
-      products.push_back(std::make_unique<Products>(rotation, tensor.k, tensor.n, *teams.back()));
+      products.push_back(std::make_unique<Products>(rotation, result_.rotation_bytes, tensor, *teams.back()));
       candidates.emplace_back([&schedule, product = products.back().get()] { return product->sample(schedule, 1); });
       result_.thread_trials.push_back({threads, {}});
     }
