@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -51,8 +52,9 @@ LoadResult load_once(const std::filesystem::path& folder, const EngineOptions& o
 }
 
 std::vector<std::byte> message(std::uint8_t first, std::span<const std::byte> rest) {
-  std::vector<std::byte> bytes = {std::byte{first}};
-  bytes.insert(bytes.end(), rest.begin(), rest.end());
+  std::vector<std::byte> bytes(1 + rest.size());
+  bytes.front() = std::byte{first};
+  std::copy(rest.begin(), rest.end(), bytes.begin() + 1);
   return bytes;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kRows = 1024;  // a multiple of the blocks that have scales of their own
+constexpr std::int64_t kRows = 256;  // a multiple of the blocks that have scales of their own
 
 DType stored_as(WeightType type) {
   switch (type) {

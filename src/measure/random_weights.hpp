@@ -27,7 +27,7 @@ class ScratchFolder {
 };
 
 /// Random rows of k weights in a small checkpoint, from which any backend loads projections of any width: rows repeat
-/// beyond the first thousand, which no kernel can profit from.
+/// beyond the first 256, which no kernel can profit from.
 class RandomWeights {
  public:
   /// Error::bad_file if there is no room for a few MiB.
