@@ -38,7 +38,7 @@ double error_of_row(const std::vector<float>& values, const std::vector<float>& 
                     std::int64_t vocabulary) {
   const std::size_t first = row * static_cast<std::size_t>(vocabulary);
   return test::relative_l2(MatrixView<const float>(values.data() + first, 1, vocabulary),
-                                  MatrixView<const float>(expected.data() + first, 1, vocabulary));
+                           MatrixView<const float>(expected.data() + first, 1, vocabulary));
 }
 
 class CudaGolden : public testing::TestWithParam<GoldenCase> {

@@ -33,8 +33,9 @@ TEST_F(CudaMemory, TheSourceOfAWriteMayChangeAtOnce) {
 }
 
 TEST_F(CudaMemory, MoreThanTheGpuHasIsRefusedWithTheSizesAndTheBackendGoesOn) {
-  test::expect_error([&] { gpu().allocate(DType::f32, std::int64_t{1} << 24, 1 << 20); }, Error::missing_capability,
-                     testing::AllOf(testing::HasSubstr("a tensor [16777216, 1048576]"), testing::HasSubstr("free")));
+  test::expect_error(
+      Error::missing_capability, [&] { gpu().allocate(DType::f32, std::int64_t{1} << 24, 1 << 20); },
+      testing::AllOf(testing::HasSubstr("a tensor [16777216, 1048576]"), testing::HasSubstr("free")));
   test::expect_error(
       [&] { gpu().make_kv_cache({.layers = 100, .slots = 8, .capacity = 1 << 24, .kv_heads = 8, .head_dim = 128}); },
       Error::missing_capability, testing::HasSubstr("KV cache"));
@@ -47,8 +48,9 @@ TEST_F(CudaMemory, WeightsThatCannotFitAreRefusedBeforeTheFirstIsLoaded) {
   };
   gpu().require_room(plan_of(Route::qpn8, 1024));
   for (const Route route : {Route::dense, Route::qpn8}) {
-    test::expect_error([&] { gpu().require_room(plan_of(route, 1 << 24)); }, Error::missing_capability,
-                       testing::HasSubstr("are free"));
+    test::expect_error(
+        Error::missing_capability, [&] { gpu().require_room(plan_of(route, 1 << 24)); },
+        testing::HasSubstr("are free"));
   }
 }
 

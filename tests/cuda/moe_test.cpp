@@ -49,8 +49,7 @@ TEST_F(CudaExperts, AreTheCpusForFewTokensAndMany) {
   for (const Route route : {Route::dense, Route::qpn8}) {
     for (const std::int64_t rows : {1, 8, 9, 150}) {
       const Matrix<float> x = half_gaussian(rows, kWidth, 5);
-      EXPECT_LE(test::relative_l2(run(gpu(), route, x).view(), run(cpu(), route, x).view()),
-                2 * test::kHalfTolerance)
+      EXPECT_LE(test::relative_l2(run(gpu(), route, x).view(), run(cpu(), route, x).view()), 2 * test::kHalfTolerance)
           << rows << " rows, " << (route == Route::dense ? "dense" : "packed");
     }
   }
