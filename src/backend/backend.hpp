@@ -29,6 +29,9 @@ class Linear {
   virtual std::int64_t bytes() const = 0;
 };
 
+/// Multiply-adds of one row's product.
+inline std::int64_t products(const Linear& linear) { return linear.k() * linear.n(); }
+
 /// A rectangle of a checkpoint tensor: the rows and columns that this rank holds.
 struct WeightPart {
   const CheckpointTensor* weight = nullptr;

@@ -16,6 +16,9 @@ struct CpuBackendOptions {
   std::optional<cpu::Isa> isa = std::nullopt;              ///< the machine's best if absent; holds for the process
 };
 
+/// The threads that an option of that many means: itself, or one a processor for 0. Error::bad_argument if negative.
+int cpu_threads(int wanted);
+
 /// The backend of the host's processors: activations are FP32, device memory is host memory.
 ///
 /// Error::bad_argument for a negative number of threads; Error::missing_capability if the machine lacks the instruction

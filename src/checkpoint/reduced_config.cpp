@@ -9,7 +9,7 @@ namespace qpn8 {
 namespace {
 
 /// Keys that hold one entry a layer.
-constexpr std::array kPerLayer = {"layer_types", "mlp_layer_types"};
+constexpr std::array kPerLayer = {"layer_types", "mlp_layer_types", "compress_ratios"};
 /// Names that published configs have for the number of experts.
 constexpr std::array kExperts = {"num_experts", "num_local_experts", "n_routed_experts"};
 
@@ -41,13 +41,23 @@ void reduce_experts(nlohmann::json& json, const ModelConfig& config, std::int64_
   }
 }
 
+void reduce_tables(nlohmann::json& json, const ModelConfig& config, std::int64_t rows) {
+  constexpr const char* kRows = "ngram_vocab_size_base";
+  if (!json.contains(kRows)) {
+    throw Error(Error::bad_argument,
+                fmt::format("--ngram-rows {}: model_type {} has no n-gram tables", rows, config.model_type));
+  }
+  check_range("--ngram-rows", rows, 2, config.integer(kRows, 2));
+  json[kRows] = rows;
+}
+
 }  // namespace
 
-ModelConfig reduced_config(const ModelConfig& config, std::optional<std::int64_t> layers,
-                           std::optional<std::int64_t> experts) {
+ModelConfig reduced_config(const ModelConfig& config, const Reduction& reduction) {
   nlohmann::json json = config.json;
-  if (layers) reduce_layers(json, config.layers, *layers);
-  if (experts) reduce_experts(json, config, *experts);
+  if (reduction.layers) reduce_layers(json, config.layers, *reduction.layers);
+  if (reduction.experts) reduce_experts(json, config, *reduction.experts);
+  if (reduction.ngram_rows) reduce_tables(json, config, *reduction.ngram_rows);
   return parse_model_config(json.dump(), config.file);
 }
 

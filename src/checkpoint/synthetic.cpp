@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
@@ -27,8 +28,20 @@ struct Distribution {
   double deviation;
 };
 
+// Codes of this deviation reach up to the largest, 448, but not beyond it.
+constexpr double kCodeDeviation = 128.0;
+
+double deviation_of_matrix(std::int64_t inputs) { return 1.0 / std::sqrt(static_cast<double>(inputs)); }
+
 Distribution distribution_of(const ListedTensor& tensor) {
+  constexpr double kExponentBias = 127.0;
   switch (tensor.role) {
+    case TensorRole::block_codes:
+      return {0.0, kCodeDeviation};
+    case TensorRole::block_scales:
+      return {kExponentBias + std::round(std::log2(deviation_of_matrix(tensor.inputs) / kCodeDeviation)), 0.0};
+    case TensorRole::integers:
+      return {0.0, 0.0};
     case TensorRole::norm:
       return {1.0, 0.1};
     case TensorRole::bias:
@@ -36,7 +49,7 @@ Distribution distribution_of(const ListedTensor& tensor) {
     case TensorRole::matrix:
       break;
   }
-  return {0.0, 1.0 / std::sqrt(static_cast<double>(tensor.shape.back()))};
+  return {0.0, deviation_of_matrix(tensor.shape.back())};
 }
 
 using Shard = std::vector<TensorSpec>;
@@ -45,7 +58,7 @@ std::vector<Shard> shards_of(const std::vector<ListedTensor>& tensors, const Syn
   std::vector<Shard> shards(1);
   std::size_t size = 0;
   for (const ListedTensor& tensor : tensors) {
-    TensorSpec spec = {tensor.name, options.dtype, tensor.shape};
+    TensorSpec spec = {tensor.name, tensor.dtype.value_or(options.dtype), tensor.shape};
     if (!shards.back().empty() && size + spec.bytes() > options.shard_bytes) {
       shards.emplace_back();
       size = 0;
@@ -84,16 +97,32 @@ class Writer {
   Writer(const SyntheticOptions& options, std::size_t total, ThreadTeam& team)
       : options_(options), total_(total), team_(team), buffer_(kBufferBytes) {}
 
-  void write(SafetensorsStream& stream, const TensorSpec& tensor, Distribution distribution) {
+  void write(SafetensorsStream& stream, const TensorSpec& tensor, const ListedTensor& listed) {
+    if (listed.role == TensorRole::integers) {
+      write_pieces(stream, tensor, [&listed](std::int64_t first, std::span<std::byte> out) {
+        for (std::size_t at = 0; at < out.size(); at += sizeof(std::int64_t)) {
+          const std::int64_t value = listed.integer(first++);
+          std::memcpy(out.data() + at, &value, sizeof(value));
+        }
+      });
+      return;
+    }
+    const Distribution distribution = distribution_of(listed);
     const SyntheticValues values(options_.seed, tensor.name, tensor.dtype, distribution.mean, distribution.deviation);
+    write_pieces(stream, tensor, [&values](std::int64_t first, std::span<std::byte> out) { values.fill(first, out); });
+  }
+
+ private:
+  template <class Fill>
+  void write_pieces(SafetensorsStream& stream, const TensorSpec& tensor, const Fill& fill) {
     const auto element = size_of(tensor.dtype);
     const auto per_piece = static_cast<std::int64_t>(kBufferBytes / element);
     for (std::int64_t first = 0; first < tensor.elements(); first += per_piece) {
       const std::int64_t count = std::min(per_piece, tensor.elements() - first);
       const auto piece = std::span(buffer_).first(static_cast<std::size_t>(count) * element);
       team_.for_ranges(count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-        values.fill(first + begin, piece.subspan(static_cast<std::size_t>(begin) * element,
-                                                 static_cast<std::size_t>(end - begin) * element));
+        fill(first + begin,
+             piece.subspan(static_cast<std::size_t>(begin) * element, static_cast<std::size_t>(end - begin) * element));
       });
       stream.append(piece);
       done_ += piece.size();
@@ -101,7 +130,6 @@ class Writer {
     }
   }
 
- private:
   static constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
   static constexpr std::int64_t kGrain = 4096;
 
@@ -137,9 +165,9 @@ void write_synthetic_checkpoint(const ModelConfig& config, const fs::path& folde
                                 ThreadTeam& team) {
   const std::vector<ListedTensor> tensors = list_tensors(config);
   const std::vector<Shard> shards = shards_of(tensors, options);
-  std::map<std::string, Distribution> distributions;
+  std::map<std::string, const ListedTensor*> listed;
   std::size_t total = 0;
-  for (const ListedTensor& tensor : tensors) distributions.emplace(tensor.name, distribution_of(tensor));
+  for (const ListedTensor& tensor : tensors) listed.emplace(tensor.name, &tensor);
   for (const Shard& shard : shards) {
     for (const TensorSpec& tensor : shard) total += tensor.bytes();
   }
@@ -149,7 +177,7 @@ void write_synthetic_checkpoint(const ModelConfig& config, const fs::path& folde
   Writer writer(options, total, team);
   for (std::size_t i = 0; i < shards.size(); ++i) {
     SafetensorsStream stream(folder / file_name(i, shards.size()), shards[i]);
-    for (const TensorSpec& tensor : stream.tensors()) writer.write(stream, tensor, distributions.at(tensor.name));
+    for (const TensorSpec& tensor : stream.tensors()) writer.write(stream, tensor, *listed.at(tensor.name));
     stream.finish();
   }
   if (shards.size() > 1) write_json(folder / "model.safetensors.index.json", index_of(shards, total));

@@ -12,14 +12,20 @@
 
 namespace qpn8 {
 
-/// A config with fewer layers or experts; what the file lists a layer is cut to match. Error::bad_argument
-/// "--layers 99: ..." names the legal values.
-ModelConfig reduced_config(const ModelConfig& config, std::optional<std::int64_t> layers,
-                           std::optional<std::int64_t> experts);
+/// What of a published model is made smaller; absent: nothing.
+struct Reduction {
+  std::optional<std::int64_t> layers = std::nullopt;
+  std::optional<std::int64_t> experts = std::nullopt;
+  std::optional<std::int64_t> ngram_rows = std::nullopt;  ///< least rows of each of a model's n-gram tables
+};
+
+/// A config so reduced; what the file lists a layer is cut to match. Error::bad_argument "--layers 99: ..." names the
+/// legal values.
+ModelConfig reduced_config(const ModelConfig& config, const Reduction& reduction);
 
 struct SyntheticOptions {
   std::uint64_t seed = 0;
-  DType dtype = DType::bf16;  ///< or f16
+  DType dtype = DType::bf16;  ///< or f16; of all tensors but those that the published checkpoints hold in another type
   /// A shard is closed before it would exceed this; a larger tensor has one of its own.
   std::size_t shard_bytes = std::size_t{4} << 30;
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};  ///< bytes of weights; may be empty

@@ -14,14 +14,15 @@ namespace qpn8 {
 /// any thread on any machine, with the same bits.
 class SyntheticValues {
  public:
-  /// dtype f16 or bf16.
+  /// dtype f32, f16, bf16, f8_e4m3 (the nearest codes, none of them NaN) or f8_e8m0 (values are exponents with their
+  /// bias, rounded).
   SyntheticValues(std::uint64_t seed, std::string_view name, DType dtype, double mean, double deviation);
 
   /// Writes elements first, first + 1, ... to `out`, whose size is a multiple of the element's. Thread-safe.
   void fill(std::int64_t first, std::span<std::byte> out) const;
 
  private:
-  std::uint16_t stored(std::uint64_t random) const;
+  std::uint32_t stored(std::uint64_t random) const;
 
   std::uint64_t stream_;
   DType dtype_;

@@ -13,5 +13,7 @@ void add_synth(CLI::App& program);
 void add_score(CLI::App& program);
 void add_ab(CLI::App& program);
 void add_audit(CLI::App& program);
+void add_bench(CLI::App& program);
+void add_tune(CLI::App& program);
 
 }  // namespace qpn8::cli

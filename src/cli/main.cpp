@@ -60,7 +60,10 @@ int run(int argc, char** argv) {
   CLI::App program("Decodes language models at low batch, with 8-bit projections where a contract admits them.",
                    "qpn8");
   program.set_version_flag("--version", "qpn8 " QPN8_VERSION, "Print the version and exit");
-  for (const auto add : {add_run, add_plan, add_ab, add_audit, add_score, add_tokenize, add_synth}) add(program);
+  for (const auto add :
+       {add_run, add_plan, add_ab, add_audit, add_bench, add_tune, add_score, add_tokenize, add_synth}) {
+    add(program);
+  }
   program.require_subcommand(0, 1);
   try {
     program.parse(argc, argv);

@@ -25,6 +25,7 @@ struct SynthOptions {
   std::filesystem::path out;
   std::int64_t layers = 0;   // 0: as published
   std::int64_t experts = 0;  // 0: as published
+  std::int64_t ngram_rows = 0;
   std::uint64_t seed = 0;
   std::string dtype = "bf16";
   std::int64_t shard_mb = 4096;
@@ -53,8 +54,10 @@ void synth(const SynthOptions& options, const CLI::App& command) {
   synthetic.seed = options.seed;
   synthetic.dtype = dtype_of(options.dtype);
   synthetic.shard_bytes = static_cast<std::size_t>(options.shard_mb) << 20;
-  const ModelConfig config = reduced_config(preset_config(options.like), given("--layers", options.layers),
-                                            given("--experts", options.experts));
+  const ModelConfig config =
+      reduced_config(preset_config(options.like), {.layers = given("--layers", options.layers),
+                                                   .experts = given("--experts", options.experts),
+                                                   .ngram_rows = given("--ngram-rows", options.ngram_rows)});
   ThreadTeam team(options.threads > 0 ? options.threads : processor_count());
   Progress progress("writing " + options.like);
   synthetic.progress = [&](std::int64_t done, std::int64_t total) { progress.show(done, total); };
@@ -75,6 +78,7 @@ void add_synth(CLI::App& program) {
       ->type_name("DIR");
   add_number(command, "--layers", options->layers, "only so many layers");
   add_number(command, "--experts", options->experts, "only so many experts a layer");
+  add_number(command, "--ngram-rows", options->ngram_rows, "only so many rows in each n-gram table, about");
   add_number(command, "--seed", options->seed, "the same seed gives the same bytes (default 0)");
   command.add_option("--dtype", options->dtype, "f16 or bf16 (default bf16)")->type_name("TYPE");
   add_number(command, "--shard-mb", options->shard_mb, "largest shard in MiB (default 4096)");

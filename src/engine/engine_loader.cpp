@@ -30,6 +30,7 @@ void load_weights(LoadedModel& loaded, const std::vector<Projection>& projection
   std::int64_t total = 0;
   for (const PlannedProjection& projection : loaded.plan.projections()) total += weights_of(projection);
   std::int64_t done = 0;
+  if (observer.loaded) observer.loaded(done, total);
   const ModelSource source = {.config = &config,
                               .checkpoint = &loaded.checkpoint,
                               .plan = &loaded.plan,
@@ -68,6 +69,10 @@ std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Hardwa
       {.threads = options.threads, .workspace_bytes = workspace_bytes, .isa = cpu::parse_isa(hardware.isa)});
 }
 
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan) {
+  return make_backend(options, plan.hardware(), workspace_bytes(plan));
+}
+
 void select_kernels(const Hardware& hardware) {
   if (hardware.kind == HardwareKind::cpu) cpu::use_isa(cpu::parse_isa(hardware.isa));
 }
@@ -88,7 +93,7 @@ LoadedModel load_model(FrontEnd front, const LoadObserver& observer, const Backe
                      .backend = nullptr,
                      .model = nullptr,
                      .cache = nullptr};
-  loaded.backend = make_backend(loaded.front.options(), loaded.front.hardware(), workspace_bytes(loaded.plan));
+  loaded.backend = make_backend(loaded.front.options(), loaded.plan);
   loaded.backend->require_room(loaded.plan);
   if (wrap) loaded.backend = wrap(std::move(loaded.backend));
   load_weights(loaded, projections, observer);

@@ -36,6 +36,9 @@ LoadedModel load_model(FrontEnd front, const LoadObserver& observer, const Backe
 std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Hardware& hardware,
                                       std::size_t workspace_bytes);
 
+/// The backend of a plan's hardware, with the workspace that the plan asks for.
+std::unique_ptr<Backend> make_backend(const EngineOptions& options, const Plan& plan);
+
 /// Makes the kernels those of this hardware. The instruction set is the process's, so an engine selects its own before
 /// it computes: two engines that force different ones may take turns. Error::missing_capability if the machine lacks
 /// it.

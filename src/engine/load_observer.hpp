@@ -13,7 +13,7 @@ struct LoadObserver {
   /// The routes are decided; loading weights is next. `summary_line(plan)` is what a program prints at start-up.
   std::function<void(const Plan& plan)> planned;
 
-  /// A projection is on its device: weights loaded so far, of how many.
+  /// Loading weights begins (0 done), or a projection is on its device: weights loaded so far, of how many.
   std::function<void(std::int64_t done, std::int64_t total)> loaded;
 };
 

@@ -28,6 +28,7 @@ class AttentionBlock {
   void forward(const Tensor& x, const Tensor& angles, const Batch& batch, KvCache& cache, const Tensor& out);
 
   std::int64_t bytes() const { return qkv_->bytes() + o_->bytes(); }
+  std::int64_t products_per_token() const { return products(*qkv_) + products(*o_); }
 
  private:
   Backend& backend_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -19,15 +20,24 @@ namespace {
 
 class DecoderCache : public Cache {
  public:
-  explicit DecoderCache(std::unique_ptr<KvCache> kv) : kv_(std::move(kv)) {}
+  /// `windows`: of each layer, 0 for full attention.
+  DecoderCache(std::unique_ptr<KvCache> kv, std::vector<std::int64_t> windows)
+      : kv_(std::move(kv)), windows_(std::move(windows)) {}
 
   /// Positions beyond the next token's are never read, so nothing has to be cleared.
   void reset(int /*slot*/) override {}
   std::int64_t bytes() const override { return kv_->bytes(); }
+  std::int64_t bytes_read(std::int64_t context) const override {
+    const KvShape& shape = kv_->shape();
+    std::int64_t positions = 0;
+    for (const std::int64_t window : windows_) positions += window > 0 ? std::min(window, context) : context;
+    return positions * 2 * shape.kv_heads * shape.head_dim * static_cast<std::int64_t>(size_of(shape.dtype));
+  }
   KvCache& kv() { return *kv_; }
 
  private:
   std::unique_ptr<KvCache> kv_;
+  std::vector<std::int64_t> windows_;
 };
 
 /// One decoder layer: attention, then a dense or expert MLP, each behind its norm.
@@ -61,7 +71,8 @@ class Decoder : public Model {
                                                                   .capacity = capacity,
                                                                   .kv_heads = config_.kv_heads,
                                                                   .head_dim = config_.head_dim,
-                                                                  .dtype = kv_dtype}));
+                                                                  .dtype = kv_dtype}),
+                                          windows_);
   }
 
   void forward(const Batch& batch, Cache& cache, const Tensor& logit_rows, const Tensor& logits) override {
@@ -97,7 +108,33 @@ class Decoder : public Model {
     return bytes;
   }
 
+  std::int64_t weight_bytes() const override {
+    const Tensor& embedding = embedding_.tensor;
+    std::int64_t bytes = embedding.rows * embedding.cols * static_cast<std::int64_t>(size_of(embedding.dtype));
+    if (!head_is_shared_) bytes += head_->bytes();
+    for (const DecoderLayer& layer : layers_) bytes += layer.attention->bytes() + layer.mlp->bytes();
+    return bytes;
+  }
+
+  double prefill_flop(std::int64_t tokens) const override {
+    std::int64_t products_per_token = 0;
+    double scores = 0;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      products_per_token += layers_[i].attention->products_per_token() + layers_[i].mlp->products_per_token();
+      scores += scores_of(tokens, windows_[i]);
+    }
+    const double weights =
+        static_cast<double>(products_per_token) * static_cast<double>(tokens) + static_cast<double>(products(*head_));
+    return 2.0 * weights + 4.0 * scores * static_cast<double>(config_.heads * config_.head_dim);
+  }
+
  private:
+  /// Pairs of a query and a key that a causal mask of this window lets through.
+  static double scores_of(std::int64_t tokens, std::int64_t window) {
+    const auto seen = static_cast<double>(window > 0 ? std::min(window, tokens) : tokens);
+    return seen * (seen + 1) / 2 + (static_cast<double>(tokens) - seen) * seen;
+  }
+
   void load_layers(const WeightLoader& loader, const DecoderSpec& spec) {
     const AttentionOptions attention = {.heads = config_.heads,
                                         .kv_heads = config_.kv_heads,
@@ -107,6 +144,7 @@ class Decoder : public Model {
     for (std::int64_t i = 0; i < config_.layers; ++i) {
       const std::string prefix = fmt::format("model.layers.{}.", i);
       const DecoderSpec::Layer& layer_spec = spec.layers[static_cast<std::size_t>(i)];
+      windows_.push_back(layer_spec.window);
       DecoderLayer layer;
       layer.attention_norm = loader.row(prefix + "input_layernorm.weight", config_.hidden_size);
       layer.attention = std::make_unique<AttentionBlock>(loader, backend_, prefix + "self_attn.", i, attention,
@@ -122,8 +160,8 @@ class Decoder : public Model {
   }
 
   void load_head(const WeightLoader& loader) {
-    const bool shared = config_.tie_word_embeddings && loader.planned("lm_head").route == Route::dense;
-    head_ = shared ? backend_.share_linear(embedding_.tensor) : loader.linear("lm_head");
+    head_is_shared_ = config_.tie_word_embeddings && loader.planned("lm_head").route == Route::dense;
+    head_ = head_is_shared_ ? backend_.share_linear(embedding_.tensor) : loader.linear("lm_head");
   }
 
   void allocate_scratch() {
@@ -155,11 +193,13 @@ class Decoder : public Model {
   float rope_scale_ = 1.0F;
   std::vector<DecoderLayer> layers_;
   OwnedTensor final_norm_;
+  std::vector<std::int64_t> windows_;  // of each layer, 0 for full attention
   std::unique_ptr<Linear> head_;
-  OwnedTensor hidden_;  // the residual stream
-  OwnedTensor normed_;  // input of the next block
-  OwnedTensor delta_;   // output of the last block
-  OwnedTensor chosen_;  // rows that get logits
+  bool head_is_shared_ = false;  // with the embedding
+  OwnedTensor hidden_;           // the residual stream
+  OwnedTensor normed_;           // input of the next block
+  OwnedTensor delta_;            // output of the last block
+  OwnedTensor chosen_;           // rows that get logits
   OwnedTensor angles_;
   OwnedTensor non_finite_;
 };

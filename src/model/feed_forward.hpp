@@ -19,6 +19,12 @@ class FeedForward {
 
   /// Weight bytes that one token reads.
   virtual std::int64_t bytes_per_token() const = 0;
+
+  /// Weight bytes on the backend.
+  virtual std::int64_t bytes() const = 0;
+
+  /// Multiply-adds with weights that one token takes.
+  virtual std::int64_t products_per_token() const = 0;
 };
 
 }  // namespace qpn8

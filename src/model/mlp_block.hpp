@@ -28,7 +28,9 @@ class MlpBlock : public FeedForward {
     backend_.linear(*down_, gated, out);
   }
 
-  std::int64_t bytes_per_token() const override { return gate_up_->bytes() + down_->bytes(); }
+  std::int64_t bytes_per_token() const override { return bytes(); }
+  std::int64_t bytes() const override { return gate_up_->bytes() + down_->bytes(); }
+  std::int64_t products_per_token() const override { return products(*gate_up_) + products(*down_); }
 
  private:
   Backend& backend_;

@@ -20,6 +20,9 @@ class Cache {
   /// Forgets the sequence in this slot, so that its next token is at position 0.
   virtual void reset(int slot) = 0;
   virtual std::int64_t bytes() const = 0;
+
+  /// Bytes that a decode step of one sequence reads of it when the step's token is the last of `context`.
+  virtual std::int64_t bytes_read(std::int64_t context) const = 0;
 };
 
 /// A decoder on a backend. Not thread-safe: one pass at a time.
@@ -42,6 +45,14 @@ class Model {
 
   /// Bytes that one decode step of one sequence reads of weights (the LM head included, the embedding's row not).
   virtual std::int64_t weight_bytes_per_token() const = 0;
+
+  /// Bytes of all matrices on the backend: projections, experts, the embedding; a head that shares the embedding's
+  /// memory counts once.
+  virtual std::int64_t weight_bytes() const = 0;
+
+  /// Floating-point operations that a prefill of `tokens` tokens needs, from an empty cache and with logits of the last
+  /// row: two a weight and token, four a value of attention that the mask lets through.
+  virtual double prefill_flop(std::int64_t tokens) const = 0;
 
   /// While set, every block's output is checked and the first value that is not finite is Error::check_failed naming
   /// the layer. Costs a host round trip a layer.

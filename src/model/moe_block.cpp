@@ -33,4 +33,16 @@ std::int64_t MoeBlock::bytes_per_token() const {
   return router_->bytes() + moe_.experts_per_token * one;
 }
 
+std::int64_t MoeBlock::bytes() const {
+  std::int64_t bytes = router_->bytes();
+  for (const auto& expert : experts_.gate_up) bytes += expert->bytes();
+  for (const auto& expert : experts_.down) bytes += expert->bytes();
+  return bytes;
+}
+
+std::int64_t MoeBlock::products_per_token() const {
+  const std::int64_t one = products(*experts_.gate_up.front()) + products(*experts_.down.front());
+  return products(*router_) + moe_.experts_per_token * one;
+}
+
 }  // namespace qpn8

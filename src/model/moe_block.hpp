@@ -19,6 +19,8 @@ class MoeBlock : public FeedForward {
 
   void forward(const Tensor& x, const Tensor& out) override;
   std::int64_t bytes_per_token() const override;
+  std::int64_t bytes() const override;
+  std::int64_t products_per_token() const override;
 
  private:
   Backend& backend_;

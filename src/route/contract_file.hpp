@@ -14,4 +14,7 @@ namespace qpn8 {
 /// contract has the name of another.
 std::vector<Contract> load_contracts(std::span<const std::string> files);
 
+/// The contract as a file that parse_contract reads back to an equal one.
+std::string to_text(const Contract& contract);
+
 }  // namespace qpn8

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
+#include "base/text_table.hpp"
 #include "route/plan.hpp"
 
 namespace qpn8 {
@@ -53,21 +52,6 @@ ordered_json to_json(const PlannedProjection& projection) {
   return json;
 }
 
-// Columns as wide as their widest cell; the last one is not padded.
-template <std::size_t Columns>
-std::string aligned(const std::vector<std::array<std::string, Columns>>& rows) {
-  std::array<std::size_t, Columns> widths{};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < Columns; ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i + 1 < Columns; ++i) text += fmt::format("{:<{}}  ", row[i], widths[i]);
-    text += row.back() + "\n";
-  }
-  return text;
-}
-
 std::string shape_of(const PlannedProjection& projection) {
   const TensorDesc& tensor = projection.tensor;
   std::string text = fmt::format("{}x{}", tensor.k, tensor.n);
@@ -107,19 +91,19 @@ ordered_json to_json(const Plan& plan) {
 }
 
 std::string to_table(const Plan& plan) {
-  std::vector<std::array<std::string, 4>> contracts = {{"CONTRACT", "DEFAULT", "IN FORCE", "WHY"}};
+  std::vector<std::vector<std::string>> contracts = {{"CONTRACT", "DEFAULT", "IN FORCE", "WHY"}};
   for (const ContractStatus& contract : plan.contracts()) {
     contracts.push_back(
         {contract.name, contract.default_on ? "on" : "off", contract.in_force ? "yes" : "no", contract.why});
   }
-  std::vector<std::array<std::string, 6>> projections = {
+  std::vector<std::vector<std::string>> projections = {
       {"PROJECTION", "ROLE", "TP", "K x N", "ROUTE", "CONTRACT AND SCHEDULE, OR WHY NOT"}};
   for (const PlannedProjection& projection : plan.projections()) {
     projections.push_back({projection.name, projection.tensor.role, std::to_string(projection.tensor.layer_tp),
                            shape_of(projection), projection.route == Route::qpn8 ? "qpn8" : "dense",
                            remark_of(projection)});
   }
-  return aligned(contracts) + "\n" + aligned(projections) + "\n" + summary_line(plan) + "\n";
+  return text_table(contracts) + "\n" + text_table(projections) + "\n" + summary_line(plan) + "\n";
 }
 
 }  // namespace qpn8

@@ -72,8 +72,8 @@ TEST(Presets, EveryNameOfTheListHasAConfigAndAnUnknownNameListsThem) {
   EXPECT_THAT(names, testing::Contains("qwen3-0.6b"));
   for (const std::string& name : names) EXPECT_GT(preset_config(name).layers, 0) << name;
   EXPECT_EQ(error_of([] { preset_config("gpt-5"); }),
-            "--like gpt-5: is not a known model, expected one of llama3-8b, qwen3-0.6b, qwen3-1.7b, qwen3-30b-a3b, "
-            "qwen3-8b");
+            "--like gpt-5: is not a known model, expected one of deepseek-v4-flash, llama3-8b, qwen3-0.6b, qwen3-1.7b, "
+            "qwen3-30b-a3b, qwen3-8b, qwen3.8-flash-next");
 }
 
 TEST(TensorList, IsExactlyWhatRealCheckpointsHold) {
@@ -199,7 +199,7 @@ TEST(SyntheticCheckpoint, ShardsHoldTheSameTensorsAndKeepToTheirSize) {
 
 TEST(SyntheticCheckpoint, ATensorLargerThanTheBufferHasTheSameValuesInOnePieceAndInMany) {
   const TemporaryFolder folder;
-  ModelConfig config = reduced_config(fixture("tiny-qwen2"), 1, std::nullopt);
+  ModelConfig config = reduced_config(fixture("tiny-qwen2"), {.layers = 1});
   config.vocab_size = 40'000;  // x 128 x 2 bytes: more than the 8 MiB of the buffer
   write(config, folder / "out", {.seed = 3});
   const Checkpoint checkpoint(folder / "out");
@@ -263,10 +263,10 @@ TEST(SyntheticCheckpoint, AVocabularyTooSmallForTheTokenizerIsRefused) {
 }
 
 TEST(ReducedConfig, CutsLayersAndExperts) {
-  const ModelConfig qwen3 = reduced_config(fixture("tiny-qwen3"), 2, std::nullopt);
+  const ModelConfig qwen3 = reduced_config(fixture("tiny-qwen3"), {.layers = 2});
   EXPECT_EQ(qwen3.layers, 2);
   EXPECT_EQ(qwen3.json.at("layer_types").size(), 2);
-  const ModelConfig moe = reduced_config(preset_config("qwen3-30b-a3b"), 1, 16);
+  const ModelConfig moe = reduced_config(preset_config("qwen3-30b-a3b"), {.layers = 1, .experts = 16});
   EXPECT_EQ(moe.integer("num_experts", 1), 16);
   EXPECT_EQ(list_tensors(moe).size(), 3 + 2 + 6 + 1 + 3 * 16);
 }
@@ -274,10 +274,18 @@ TEST(ReducedConfig, CutsLayersAndExperts) {
 TEST(ReducedConfig, NamesTheLegalValues) {
   const ModelConfig qwen3 = preset_config("qwen3-0.6b");
   const ModelConfig moe = preset_config("qwen3-30b-a3b");
-  EXPECT_EQ(error_of([&] { reduced_config(qwen3, 29, std::nullopt); }), "--layers 29: expected 1 to 28");
-  EXPECT_EQ(error_of([&] { reduced_config(qwen3, 0, std::nullopt); }), "--layers 0: expected 1 to 28");
-  EXPECT_EQ(error_of([&] { reduced_config(qwen3, std::nullopt, 4); }), "--experts 4: model_type qwen3 has none");
-  EXPECT_EQ(error_of([&] { reduced_config(moe, std::nullopt, 7); }), "--experts 7: expected 8 to 128");
+  EXPECT_EQ(error_of([&] { reduced_config(qwen3, {.layers = 29}); }), "--layers 29: expected 1 to 28");
+  EXPECT_EQ(error_of([&] { reduced_config(qwen3, {.layers = 0}); }), "--layers 0: expected 1 to 28");
+  EXPECT_EQ(error_of([&] { reduced_config(qwen3, {.experts = 4}); }), "--experts 4: model_type qwen3 has none");
+  EXPECT_EQ(error_of([&] { reduced_config(moe, {.experts = 7}); }), "--experts 7: expected 8 to 128");
+}
+
+TEST(ReducedConfig, CutsNgramTablesWhereTheModelHasThem) {
+  const ModelConfig next = preset_config("qwen3.8-flash-next");
+  EXPECT_EQ(reduced_config(next, {.ngram_rows = 100}).integer("ngram_vocab_size_base", 1), 100);
+  EXPECT_EQ(error_of([&] { reduced_config(next, {.ngram_rows = 1}); }), "--ngram-rows 1: expected 2 to 20000000");
+  EXPECT_EQ(error_of([&] { reduced_config(preset_config("qwen3-8b"), {.ngram_rows = 100}); }),
+            "--ngram-rows 100: model_type qwen3 has no n-gram tables");
 }
 
 }  // namespace

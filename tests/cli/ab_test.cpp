@@ -69,7 +69,7 @@ TEST(Ab, RunsBothRoutesInterleavedAndWritesTheDocumentedKeys) {
   EXPECT_EQ(json["paired"]["items"], 2);
   EXPECT_EQ(json["paired"]["both"], 2);
   EXPECT_EQ(json["paired"]["mcnemar_p"], 1.0);
-  EXPECT_EQ(json["plan"]["summary"]["qpn8"], 24);
+  EXPECT_EQ(json["plan"]["summary"]["qpn8"], 25);
   EXPECT_EQ(json["verdict"]["quality"], "undecided") << "two items cannot show a difference of two points";
 }
 

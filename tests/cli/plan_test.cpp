@@ -63,28 +63,28 @@ class PlanCommand : public ::testing::Test {
   static std::string wordmath() { return (test::repository() / "models/wordmath-11m").string(); }
 };
 
-TEST_F(PlanCommand, AdmitsEveryAttentionAndMlpProjectionOfTheBundledModelOnEveryCpu) {
+TEST_F(PlanCommand, AdmitsEveryProjectionOfTheBundledModelOnEveryCpu) {
   for (const char* hardware : {"cpu-avx512", "cpu-avx2", "cpu-neon", "cpu-portable"}) {
     const auto plan = run_json({"--model", wordmath(), "--hardware", hardware});
     for (const auto& projection : plan["projections"]) {
-      EXPECT_EQ(projection["route"], projection["role"] == "lm_head" ? "dense" : "qpn8") << projection;
+      EXPECT_EQ(projection["route"], "qpn8") << projection;
     }
-    EXPECT_EQ(plan["summary"]["qpn8"], 24) << "4 in each of 6 layers";
-    EXPECT_EQ(plan["summary"]["dense"], 1);
+    EXPECT_EQ(plan["summary"]["qpn8"], 25) << "4 in each of 6 layers, and the LM head";
+    EXPECT_EQ(plan["summary"]["dense"], 0);
   }
 }
 
 TEST_F(PlanCommand, WithoutHardwareItPlansForThisMachine) {
   const auto plan = run_json({"--model", wordmath()});
-  EXPECT_EQ(plan["summary"]["qpn8"], 24);
+  EXPECT_EQ(plan["summary"]["qpn8"], 25);
   const auto forced = run_json({"--model", wordmath(), "--engine-arg", "cpu_isa=portable"});
   EXPECT_EQ(forced["hardware"], "cpu-portable");
 }
 
 TEST_F(PlanCommand, ATableForPeopleEndsWithTheStartUpLine) {
   EXPECT_THAT(run({"--model", wordmath(), "--hardware", "cpu-avx2"}),
-              AllOf(HasSubstr("model.layers.5.mlp.down_proj"), HasSubstr("role lm_head: "),
-                    ::testing::EndsWith("qpn8: 24 of 25 projections on QPN8 (contract cpu-avx2), 1 dense; "
+              AllOf(HasSubstr("model.layers.5.mlp.down_proj"), HasSubstr("lm_head"),
+                    ::testing::EndsWith("qpn8: 25 of 25 projections on QPN8 (contract cpu-avx2), 0 dense; "
                                         "run 'qpn8 plan' for reasons\n")));
 }
 
@@ -120,7 +120,7 @@ TEST_F(PlanCommand, FlagVariableAndEngineArgumentTurnQpn8Off) {
   EXPECT_EQ(with({"--engine-arg", "qpn8=off"}), 0);
   setenv("QPN8", "off", 1);
   EXPECT_EQ(with({}), 0);
-  EXPECT_EQ(with({"--qpn8", "auto"}), 24);
+  EXPECT_EQ(with({"--qpn8", "auto"}), 25);
   setenv("QPN8", "on", 1);
   setenv("QPN8_CONTRACT_CPU_AVX2", "off", 1);
   EXPECT_EQ(with({}), 0);

@@ -82,6 +82,7 @@ class FakeCache : public Cache {
  public:
   void reset(int /*slot*/) override { tokens.clear(); }
   std::int64_t bytes() const override { return 0; }
+  std::int64_t bytes_read(std::int64_t /*context*/) const override { return 0; }
   std::vector<TokenId> tokens;  ///< of the one sequence
 };
 
@@ -96,6 +97,8 @@ class FakeModel : public Model {
   std::int64_t vocab_size() const override { return vocabulary_; }
   std::unique_ptr<Cache> make_cache(int, std::int64_t, DType) override { return std::make_unique<FakeCache>(); }
   std::int64_t weight_bytes_per_token() const override { return 0; }
+  std::int64_t weight_bytes() const override { return 0; }
+  double prefill_flop(std::int64_t /*tokens*/) const override { return 0; }
 
   void forward(const Batch& batch, Cache& cache, const Tensor& logit_rows, const Tensor& logits) override {
     auto& tokens = static_cast<FakeCache&>(cache).tokens;

@@ -59,14 +59,15 @@ TEST(Plan, RoutesEveryProjectionInOrderAndFindsItByName) {
     EXPECT_EQ(&plan.at(projections[i].name), &plan.projections()[i]);
     EXPECT_FALSE(plan.projections()[i].reason.empty());
   }
-  EXPECT_EQ(plan.count(Route::qpn8), 8U);
-  EXPECT_EQ(plan.count(Route::dense), 3U);
+  EXPECT_EQ(plan.count(Route::qpn8), 9U);
+  EXPECT_EQ(plan.count(Route::dense), 2U);
   const PlannedProjection& down = plan.at("model.layers.1.mlp.down_proj");
   EXPECT_EQ(down.route, Route::qpn8);
   EXPECT_EQ(down.contract, "cpu-avx2");
   EXPECT_EQ(down.padded_n, 384);
-  EXPECT_EQ(plan.at("lm_head").route, Route::dense);
-  EXPECT_THAT(plan.at("lm_head").reason, HasSubstr("role lm_head: "));
+  EXPECT_EQ(plan.at("lm_head").route, Route::qpn8) << "the CPU contracts have a row for it";
+  EXPECT_EQ(plan.at("model.layers.1.mlp.router").route, Route::dense);
+  EXPECT_THAT(plan.at("model.layers.1.mlp.router").reason, HasSubstr("role mlp.router: "));
   EXPECT_EQ(plan.workspace_bytes(), 16 << 20);
 }
 
@@ -91,7 +92,8 @@ TEST(Plan, WhatWasTurnedOffFallsBackAndSaysByWhat) {
   EXPECT_EQ(plan.workspace_bytes(), 0);
   EXPECT_EQ(plan.at("model.layers.0.mlp.down_proj").reason, "contract cpu-avx2 is off by QPN8=off");
   EXPECT_EQ(plan.at("model.layers.0.mlp.down_proj").contract, "cpu-avx2");
-  EXPECT_THAT(plan.at("lm_head").reason, HasSubstr("role lm_head: ")) << "off or not, this one is excluded";
+  EXPECT_THAT(plan.at("model.layers.0.mlp.router").reason, HasSubstr("role mlp.router: "))
+      << "off or not, this one is excluded";
 }
 
 TEST(Plan, WithOneOfTwoContractsOffTheOtherServes) {
@@ -111,17 +113,17 @@ TEST(Plan, WithOneOfTwoContractsOffTheOtherServes) {
 TEST(Plan, AContractThatIsOffDoesNotSpeakForOneInForce) {
   std::vector<Contract> contracts = shipped_contracts();
   contracts.push_back(test::small_contract("mine"));
-  contracts.back().rows[0].role = "lm_head";
+  contracts.back().rows[0].role = "mlp.router";
   contracts.back().rows[0].k = 128;
   const Rollback rollback = read_rollback(std::nullopt, {{"QPN8_CONTRACT_CPU_AVX2", "off"}}, contracts);
   const Plan plan = make_plan(avx2(), kOne, decoder(), contracts, rollback);
-  EXPECT_EQ(plan.at("lm_head").reason, "K is 384, the contract admits 128");
-  EXPECT_FALSE(plan.at("lm_head").foreseen) << "only the contract that is off excludes it";
+  EXPECT_EQ(plan.at("model.layers.0.mlp.router").reason, "K is 384, the contract admits 128");
+  EXPECT_FALSE(plan.at("model.layers.0.mlp.router").foreseen) << "only the contract that is off excludes it";
 }
 
 TEST(Plan, RequireListsEveryRefusedProjectionByReason) {
   std::vector<ProjectionDesc> projections = decoder();
-  EXPECT_NO_THROW(plan_of(projections, rollback_of("require"))) << "router and LM head are excluded by the contract";
+  EXPECT_NO_THROW(plan_of(projections, rollback_of("require"))) << "routers are excluded by the contract";
 
   projections[1].tensor.n = 1000;
   projections[6].tensor.n = 1000;
@@ -144,7 +146,7 @@ TEST(Plan, RequireRefusesAContractThatIsOffAndHardwareThatHasNone) {
   EXPECT_THAT(test::error_of([] {
                 plan_of(decoder(), rollback_of("require", {{"QPN8_CONTRACT_CPU_AVX2", "off"}}));
               }),
-              AllOf(HasSubstr("8 of 11"), HasSubstr("contract cpu-avx2 is off by QPN8_CONTRACT_CPU_AVX2=off (")));
+              AllOf(HasSubstr("9 of 11"), HasSubstr("contract cpu-avx2 is off by QPN8_CONTRACT_CPU_AVX2=off (")));
   EXPECT_THAT(test::error_of([] { plan_of(decoder(), rollback_of("require"), kOne, parse_hardware("sm75")); }),
               AllOf(HasSubstr("11 of 11"), HasSubstr("no contract holds for sm75")));
   EXPECT_NO_THROW(plan_of(decoder(), rollback_of("require", {{"QPN8", "off"}}))) << "the flag replaces QPN8";
@@ -164,7 +166,7 @@ TEST(Plan, ContractsAreInForceUnderTheirOwnTopologyAlone) {
 
 TEST(Plan, JsonHasTheKeysThatOtherProgramsRelyOn) {
   const auto json = to_json(plan_of(decoder()));
-  EXPECT_EQ(json["summary"].dump(), R"({"qpn8":8,"dense":3})");
+  EXPECT_EQ(json["summary"].dump(), R"({"qpn8":9,"dense":2})");
   EXPECT_EQ(json["contracts"].size(), shipped_contracts().size());
   for (const char* key : {"name", "default", "holds", "why", "in_force"}) {
     EXPECT_TRUE(json["contracts"][0].contains(key)) << key;
@@ -173,10 +175,10 @@ TEST(Plan, JsonHasTheKeysThatOtherProgramsRelyOn) {
             R"({"name":"model.layers.0.self_attn.qkv_proj","role":"self_attn.qkv_proj","layer_tp":1,"k":384,"n":640,)"
             R"("groups":1,"route":"qpn8","reason":"admitted by contract cpu-avx2","contract":"cpu-avx2",)"
             R"("schedule":{"split_k":1,"accumulator_chains":2,"prefetch":false},"padded_n":640})");
-  const auto& head = json["projections"][10];
-  EXPECT_EQ(head["route"], "dense");
-  EXPECT_TRUE(head["schedule"].is_null());
-  EXPECT_EQ(head["foreseen"], true);
+  const auto& router = json["projections"][4];
+  EXPECT_EQ(router["route"], "dense");
+  EXPECT_TRUE(router["schedule"].is_null());
+  EXPECT_EQ(router["foreseen"], true);
 }
 
 // The model's name, path, type and architecture cannot reach a plan: it is made from tensors. What names the
@@ -192,7 +194,7 @@ TEST(Plan, DependsOnTensorsAlone) {
 
 TEST(Plan, SummaryLineCountsAndNamesTheContracts) {
   EXPECT_EQ(summary_line(plan_of(decoder())),
-            "qpn8: 8 of 11 projections on QPN8 (contract cpu-avx2), 3 dense; run 'qpn8 plan' for reasons");
+            "qpn8: 9 of 11 projections on QPN8 (contract cpu-avx2), 2 dense; run 'qpn8 plan' for reasons");
   EXPECT_EQ(summary_line(plan_of(decoder(), rollback_of("off"))),
             "qpn8: 0 of 11 projections on QPN8 (no contract in force), 11 dense; run 'qpn8 plan' for reasons");
 }
@@ -200,7 +202,7 @@ TEST(Plan, SummaryLineCountsAndNamesTheContracts) {
 TEST(Plan, TableShowsEveryProjectionWithItsReason) {
   const std::string table = to_table(plan_of(decoder()));
   for (const ProjectionDesc& projection : decoder()) EXPECT_THAT(table, HasSubstr(projection.name));
-  EXPECT_THAT(table, AllOf(HasSubstr("cpu-avx2 (split 1, chains 2, no prefetch)"), HasSubstr("role lm_head: "),
+  EXPECT_THAT(table, AllOf(HasSubstr("cpu-avx2 (split 1, chains 2, no prefetch)"), HasSubstr("role mlp.router: "),
                            HasSubstr("hardware is cpu-avx2, the contract holds for sm70"), HasSubstr("384x640")));
   const auto padded = plan_of({{"inject", test::online_tensors().back()}}, {}, {4, 1, 1, false}, test::sm70());
   EXPECT_THAT(to_table(padded), HasSubstr("10240x336 padded to 384"));

@@ -27,14 +27,6 @@
 namespace qpn8 {
 namespace {
 
-int thread_count(int wanted) {
-  if (wanted < 0) {
-    throw Error(Error::bad_argument,
-                fmt::format("--threads {}: 1 or more are needed, or 0 for one a processor", wanted));
-  }
-  return wanted > 0 ? wanted : processor_count();
-}
-
 MatrixView<float> floats(const Tensor& tensor) {
   check(tensor.dtype == DType::f32, "activations are F32");
   return tensor.host<float>();
@@ -66,7 +58,7 @@ cpu::RowPlaces places_of(const Batch& batch) { return {column(batch.slots), colu
 class CpuBackend : public Backend {
  public:
   explicit CpuBackend(const CpuBackendOptions& options)
-      : team_(thread_count(options.threads)), workspace_(options.workspace_bytes) {
+      : team_(cpu_threads(options.threads)), workspace_(options.workspace_bytes) {
     cpu::use_isa(options.isa);
     hardware_ = {.kind = HardwareKind::cpu, .isa = std::string(cpu::to_string(cpu::current_isa()))};
   }
@@ -218,6 +210,14 @@ class CpuBackend : public Backend {
 };
 
 }  // namespace
+
+int cpu_threads(int wanted) {
+  if (wanted < 0) {
+    throw Error(Error::bad_argument,
+                fmt::format("--threads {}: 1 or more are needed, or 0 for one a processor", wanted));
+  }
+  return wanted > 0 ? wanted : processor_count();
+}
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options) {
   return std::make_unique<CpuBackend>(options);

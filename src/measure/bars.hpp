@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/bench.hpp"
+
+namespace qpn8 {
+
+/// A figure that is promised, and what a run saw of it. docs/performance.md has the list.
+struct Bar {
+  int number = 0;  ///< of the promise; one promise may have several figures
+  std::string what;
+  double seen = 0;
+  double limit = 0;
+  bool at_least = true;  ///< seen must be at least the limit; otherwise at most
+
+  bool holds() const { return at_least ? seen >= limit : seen <= limit; }
+};
+
+/// Every bar that the run measured what is needed for. Each is a ratio of samples of the same rounds, and its median.
+std::vector<Bar> bars_of(const BenchResult& result);
+
+}  // namespace qpn8

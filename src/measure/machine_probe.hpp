@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "qpn8/contract.hpp"
+
+namespace qpn8 {
+
+/// What the machine itself can do, measured beside what is compared with it.
+class MachineProbe {
+ public:
+  MachineProbe() = default;
+  virtual ~MachineProbe() = default;
+  MachineProbe(const MachineProbe&) = delete;
+  MachineProbe& operator=(const MachineProbe&) = delete;
+
+  /// Bytes a second of one plain read of `bytes` bytes by all threads. The first call with more bytes than all before
+  /// it allocates them.
+  virtual double read_bytes_per_s(std::int64_t bytes) = 0;
+
+  /// FP32 operations a second of multiply-adds in registers, two each, on all threads.
+  virtual double flop_per_s() = 0;
+};
+
+/// The probe of this hardware with so many threads (0: one a processor). Error::unsupported where there is none.
+std::unique_ptr<MachineProbe> make_probe(const Hardware& hardware, int threads);
+
+/// Bytes of the largest cache that the processors have, or 32 MiB where the system does not tell.
+std::int64_t last_level_cache_bytes();
+
+}  // namespace qpn8
