@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace qpn8 {
@@ -29,11 +31,11 @@ class Bars {
   }
 
  private:
-  void at_least(int number, std::string what, double seen, double limit) {
-    bars_.push_back({number, std::move(what), seen, limit, true});
+  void at_least(int number, std::string_view what, double seen, double limit) {
+    bars_.push_back({number, std::string(what), seen, limit, true});
   }
-  void at_most(int number, std::string what, double seen, double limit) {
-    bars_.push_back({number, std::move(what), seen, limit, false});
+  void at_most(int number, std::string_view what, double seen, double limit) {
+    bars_.push_back({number, std::string(what), seen, limit, false});
   }
 
   const OperatorResult* beyond_cache(std::int64_t m) const {

@@ -17,16 +17,17 @@ ModelUnderTest::ModelUnderTest(const std::filesystem::path& folder, const Engine
 double ModelUnderTest::prefill(std::int64_t tokens) {
   check(tokens >= 1 && tokens < context_length(), "a prompt leaves room in the context");
   Random random(static_cast<std::uint64_t>(tokens));
-  std::vector<TokenId> prompt(static_cast<std::size_t>(tokens));
-  for (TokenId& id : prompt) {
+  ids_.reserve(static_cast<std::size_t>(context_length()));
+  ids_.resize(static_cast<std::size_t>(tokens));
+  for (TokenId& id : ids_) {
     id = static_cast<TokenId>(random.below(static_cast<std::uint64_t>(loaded_.model->vocab_size())));
   }
   select_kernels(plan().hardware());
   runner_.reset();
-  sampler_.start({}, prompt);
+  sampler_.start({}, ids_);
   return seconds_of([&] {
-    const std::optional<TokenId> token = sampler_.next(runner_.extend(prompt));
-    if (!token) runner_.raise_non_finite();
+    const std::optional<TokenId> token = sampler_.next(runner_.extend(ids_));
+    if (!token) runner_.raise_non_finite(ids_);
     next_ = *token;
   });
 }
@@ -36,8 +37,9 @@ double ModelUnderTest::decode(int steps) {
   select_kernels(plan().hardware());
   const double seconds = seconds_of([&] {
     for (int step = 0; step < steps; ++step) {
+      ids_.push_back(next_);
       const std::optional<TokenId> token = sampler_.next(runner_.extend({&next_, 1}));
-      if (!token) runner_.raise_non_finite();
+      if (!token) runner_.raise_non_finite(ids_);
       next_ = *token;
     }
   });

@@ -39,6 +39,7 @@ class ModelUnderTest {
   LoadedModel loaded_;
   SequenceRunner runner_;
   Sampler sampler_;
+  std::vector<TokenId> ids_;  ///< of the sequence, to find the layer by if a logit is not finite
   TokenId next_ = 0;
 };
 

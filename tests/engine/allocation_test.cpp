@@ -30,7 +30,7 @@ TEST_P(DecodeStep, AllocatesNothingOnceOneHasBeenMade) {
   EngineOptions options;
   options.threads = 2;
   options.qpn8 = GetParam();
-  const LoadedModel loaded = load_model(test::repository() / "models" / "wordmath-11m", options, {});
+  const LoadedModel loaded = load_model(FrontEnd(test::repository() / "models" / "wordmath-11m", options), {});
   SequenceRunner runner(*loaded.backend, *loaded.model, *loaded.cache, loaded.max_rows);
   Sampler sampler(static_cast<std::size_t>(loaded.model->vocab_size()));
   const std::vector<TokenId> prompt = {5, 6, 7, 8, 9};
