@@ -25,7 +25,6 @@ if(QPN8_SANITIZE)
   # Line tables are enough for a report's stack and halve what the compiler writes.
   add_compile_options(-g1 -fsanitize=${QPN8_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${QPN8_SANITIZE})
-  add_compile_definitions(QPN8_SANITIZED)
 endif()
 
 # The code under a fuzzer, not only its entry point, counts the edges it takes.

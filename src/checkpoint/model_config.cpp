@@ -177,10 +177,6 @@ std::int64_t ModelConfig::integer_or(const char* key, std::int64_t fallback, std
   return JsonReader(json, file.string()).optional_integer(key, minimum, kMaxConfigInteger).value_or(fallback);
 }
 
-double ModelConfig::number_or(const char* key, double fallback) const {
-  return JsonReader(json, file.string()).optional_number(key).value_or(fallback);
-}
-
 bool ModelConfig::boolean_or(const char* key, bool fallback) const {
   return JsonReader(json, file.string()).optional_boolean(key).value_or(fallback);
 }

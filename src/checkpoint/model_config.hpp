@@ -50,7 +50,6 @@ struct ModelConfig {
   /// In the accessors with a fallback, an absent key and null give the fallback.
   std::int64_t integer(const char* key, std::int64_t minimum) const;
   std::int64_t integer_or(const char* key, std::int64_t fallback, std::int64_t minimum) const;
-  double number_or(const char* key, double fallback) const;
   bool boolean_or(const char* key, bool fallback) const;
 };
 

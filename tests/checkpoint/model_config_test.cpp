@@ -268,8 +268,6 @@ TEST(ModelConfig, AccessorsAreStrictAndKnowTheFile) {
   const ModelConfig config = parse(object);
   EXPECT_EQ(config.integer("num_experts", 1), 8);
   EXPECT_EQ(config.integer_or("none", 3, 1), 3);
-  EXPECT_EQ(config.number_or("num_experts", 0), 8.0);
-  EXPECT_EQ(config.number_or("absent", 2.5), 2.5);
   EXPECT_TRUE(config.boolean_or("absent", true));
   EXPECT_EQ(error_of([&] { config.integer("absent", 1); }),
             "config.json: absent is missing, expected an integer of at least 1");
@@ -277,7 +275,6 @@ TEST(ModelConfig, AccessorsAreStrictAndKnowTheFile) {
             "config.json: num_experts is 8, expected an integer of at least 9");
   EXPECT_EQ(error_of([&] { config.integer_or("norm", 1, 1); }),
             "config.json: norm is \"x\", expected an integer of at least 1");
-  EXPECT_EQ(error_of([&] { config.number_or("norm", 1); }), "config.json: norm is \"x\", expected a number");
   EXPECT_EQ(error_of([&] { config.boolean_or("norm", true); }), "config.json: norm is \"x\", expected true or false");
 }
 

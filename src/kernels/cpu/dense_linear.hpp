@@ -29,7 +29,4 @@ void dense_linear(const DenseWeightView& weight, MatrixView<const float> x, Matr
 /// The plain reference: FP64 throughout, in the order of k.
 void dense_linear_reference(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<double> y);
 
-/// Element (row, column) of the weight as FP32.
-float weight_at(const DenseWeightView& weight, std::int64_t row, std::int64_t column);
-
 }  // namespace qpn8::cpu

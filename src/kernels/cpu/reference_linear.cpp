@@ -30,6 +30,8 @@ void multiply_reference(const PackedWeight& weight, MatrixView<const float> x, M
 
 namespace cpu {
 
+namespace {
+
 float weight_at(const DenseWeightView& weight, std::int64_t row, std::int64_t column) {
   const std::int64_t index = row * weight.k + column;
   switch (weight.dtype) {
@@ -41,6 +43,8 @@ float weight_at(const DenseWeightView& weight, std::int64_t row, std::int64_t co
       return static_cast<const float*>(weight.data)[index];
   }
 }
+
+}  // namespace
 
 void dense_linear_reference(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<double> y) {
   multiply_plainly([&](std::int64_t row, std::int64_t column) { return weight_at(weight, row, column); }, x, y);

@@ -64,7 +64,6 @@ class Value {
   const Dict* dict() const { return pointee<const Dict>(); }
   Iterator* iterator() const { return pointee<Iterator>(); }
   Object* object() const { return pointee<Object>(); }
-  std::shared_ptr<const Sequence> share_sequence() const { return std::get<std::shared_ptr<const Sequence>>(data_); }
 
   /// Python's `is`: the same object, or the same None, bool or (as small ints are in CPython) number.
   bool same_as(const Value& other) const;
