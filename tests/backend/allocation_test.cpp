@@ -1,28 +1,10 @@
-// Replaces the allocator of this test executable to count what the operators take from it.
-
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <fstream>
-#include <new>
 
 #include "backend/cpu_backend.hpp"
 #include "backend/weight_file.hpp"
-
-namespace {
-std::atomic<long> allocations{0};
-}  // namespace
-
-// Not inlined: g++ would pair the inlined free() with the operator new of its caller and warn.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations;
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "support/allocation_count.hpp"
 
 namespace qpn8 {
 namespace {
@@ -165,13 +147,13 @@ TEST_P(Allocation, NoOperatorAllocatesAfterTheFirstPassOfAShape) {
   decoder.step(kRows, 1);
   mapped_pages();  // a stream's own first use
   const long pages = mapped_pages();
-  const long before = allocations;
+  const long before = test::allocation_count();
   // The sequence grows past several splits of attention (tokens in between are left out, which are zeros to it);
   // another prompt is as long as the first.
   for (std::int64_t position = kRows + 1; position < 700; position += 11) decoder.step(position, 1);
   decoder.step(0, kRows);
   decoder.step(kRows, kRows);
-  const long after = allocations;
+  const long after = test::allocation_count();
   EXPECT_EQ(after, before);
   EXPECT_EQ(mapped_pages(), pages);
   EXPECT_TRUE(decoder.finite());

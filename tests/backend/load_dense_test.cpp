@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "backend/cpu_backend.hpp"
-#include "backend/weight_file.hpp"
+#include "backend/load_fixture.hpp"
 #include "qpn8/e4m3.hpp"
 #include "qpn8/error.hpp"
 #include "support/error_of.hpp"
@@ -22,22 +21,8 @@ using test::product;
 using test::relative_l2;
 using test::rounded;
 using test::stacked;
-using test::WeightFile;
 
-class LoadDense : public testing::Test {
- protected:
-  std::unique_ptr<Linear> load(const PlannedProjection& plan, std::vector<WeightPart> parts,
-                               std::vector<float> bias = {}) {
-    return backend_->load_linear(
-        {.plan = &plan, .checkpoint = checkpoint_, .parts = std::move(parts), .bias = std::move(bias)});
-  }
-
-  void open() { checkpoint_ = &file_.open(); }
-
-  WeightFile file_;
-  const Checkpoint* checkpoint_ = nullptr;
-  std::unique_ptr<Backend> backend_ = make_cpu_backend({.threads = 2});
-};
+class LoadDense : public test::LoadFixture {};
 
 TEST_F(LoadDense, StackedPartsKeepTheirStoredPrecision) {
   const std::vector<Matrix<float>> parts = {gaussian(40, 50, 1), gaussian(7, 50, 2), gaussian(33, 50, 3)};

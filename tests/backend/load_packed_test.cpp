@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "backend/cpu_backend.hpp"
-#include "backend/weight_file.hpp"
+#include "backend/load_fixture.hpp"
 #include "qpn8/error.hpp"
 #include "support/error_of.hpp"
 
@@ -19,18 +18,9 @@ using test::product;
 using test::relative_l2;
 using test::same_bits;
 using test::stacked;
-using test::WeightFile;
 
-class LoadPacked : public testing::Test {
+class LoadPacked : public test::LoadFixture {
  protected:
-  std::unique_ptr<Linear> load(const PlannedProjection& plan, std::vector<WeightPart> parts,
-                               std::vector<float> bias = {}) {
-    return backend_->load_linear(
-        {.plan = &plan, .checkpoint = checkpoint_, .parts = std::move(parts), .bias = std::move(bias)});
-  }
-
-  void open() { checkpoint_ = &file_.open(); }
-
   /// A tensor of codes with different block scales.
   void add_codes(const std::string& name, std::int64_t rows, std::int64_t cols, unsigned seed) {
     std::vector<std::byte> codes(static_cast<std::size_t>(rows * cols));
@@ -41,10 +31,6 @@ class LoadPacked : public testing::Test {
     for (float& scale : scales.values()) scale = next *= 1.7F;
     file_.add(name + "_scale_inv", DType::f32, scales);
   }
-
-  WeightFile file_;
-  const Checkpoint* checkpoint_ = nullptr;
-  std::unique_ptr<Backend> backend_ = make_cpu_backend({.threads = 2});
 };
 
 TEST_F(LoadPacked, StackedPartsOfAnyTypeAreQuantisedRowByRow) {
