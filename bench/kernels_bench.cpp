@@ -96,13 +96,13 @@ void set_rate(benchmark::State& state, const char* name, double per_iteration) {
                                             benchmark::Counter::kIsRate, benchmark::Counter::kIs1000);
 }
 
-void ReadProbe(benchmark::State& state) {
+void read_probe(benchmark::State& state) {
   const auto bytes = std::as_bytes(big_packed_weight().code_bytes());
   for (auto _ : state) benchmark::DoNotOptimize(cpu::read_all(bytes, team()));
   set_rate(state, "bytes", static_cast<double>(bytes.size()));
 }
 
-void Packed(benchmark::State& state) {
+void packed(benchmark::State& state) {
   const PackedWeight& weight = big_packed_weight();
   const Schedule schedule{1, static_cast<int>(state.range(1)), state.range(2) != 0};
   const Matrix<float> x = activations(state.range(0), weight.k);
@@ -112,7 +112,7 @@ void Packed(benchmark::State& state) {
 }
 
 /// A weight that stays in the second-level cache: what the kernel could do if memory were no limit.
-void PackedCached(benchmark::State& state) {
+void packed_cached(benchmark::State& state) {
   const std::vector<Half> rows = gaussian_rows(256, kInputs);
   const PackedWeight weight = pack_channelwise(MatrixView<const Half>(rows.data(), 256, kInputs), team());
   const Schedule schedule{1, static_cast<int>(state.range(1)), false};
@@ -122,7 +122,7 @@ void PackedCached(benchmark::State& state) {
   set_rate(state, "bytes", static_cast<double>(weight.bytes()));
 }
 
-void DenseHalf(benchmark::State& state) {
+void dense_half(benchmark::State& state) {
   const std::int64_t n = kBytes / 2 / kInputs;
   const cpu::DenseWeightView weight{DType::f16, big_half_weight().data(), n, kInputs};
   const Matrix<float> x = activations(state.range(0), kInputs);
@@ -131,7 +131,7 @@ void DenseHalf(benchmark::State& state) {
   set_rate(state, "bytes", static_cast<double>(kBytes));
 }
 
-void MultiplyAddProbe(benchmark::State& state) {
+void multiply_add_probe(benchmark::State& state) {
   float sink = 0;
   double operations = 0;
   for (auto _ : state) operations = cpu::multiply_add_rounds(1 << 22, team(), sink);
@@ -141,7 +141,7 @@ void MultiplyAddProbe(benchmark::State& state) {
 
 constexpr std::int64_t kGemmOutputs = 4096;
 
-void PackedGemm(benchmark::State& state) {
+void packed_gemm(benchmark::State& state) {
   const std::vector<Half> rows = gaussian_rows(kGemmOutputs, kInputs);
   const PackedWeight weight = pack_channelwise(MatrixView<const Half>(rows.data(), kGemmOutputs, kInputs), team());
   const Matrix<float> x = activations(state.range(0), kInputs);
@@ -150,7 +150,7 @@ void PackedGemm(benchmark::State& state) {
   set_rate(state, "flop", 2.0 * static_cast<double>(state.range(0) * kInputs * kGemmOutputs));
 }
 
-void DenseHalfGemm(benchmark::State& state) {
+void dense_half_gemm(benchmark::State& state) {
   const std::vector<Half> rows = gaussian_rows(kGemmOutputs, kInputs);
   const cpu::DenseWeightView weight{DType::f16, rows.data(), kGemmOutputs, kInputs};
   const Matrix<float> x = activations(state.range(0), kInputs);
@@ -159,7 +159,7 @@ void DenseHalfGemm(benchmark::State& state) {
   set_rate(state, "flop", 2.0 * static_cast<double>(state.range(0) * kInputs * kGemmOutputs));
 }
 
-void PackHalf(benchmark::State& state) {
+void pack_half(benchmark::State& state) {
   const std::vector<Half> rows = gaussian_rows(kGemmOutputs, kInputs);
   for (auto _ : state) {
     benchmark::DoNotOptimize(pack_channelwise(MatrixView<const Half>(rows.data(), kGemmOutputs, kInputs), team()));
@@ -167,22 +167,22 @@ void PackHalf(benchmark::State& state) {
   set_rate(state, "bytes", static_cast<double>(rows.size() * sizeof(Half)));
 }
 
-BENCHMARK(ReadProbe)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(Packed)
+BENCHMARK(read_probe)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(packed)
     ->ArgNames({"rows", "chains", "prefetch"})
     ->ArgsProduct({{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2}, {0, 1}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(PackedCached)
+BENCHMARK(packed_cached)
     ->ArgNames({"rows", "chains"})
     ->ArgsProduct({{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 4}})
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK(DenseHalf)->ArgName("rows")->DenseRange(1, 8)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(MultiplyAddProbe)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(PackedGemm)->ArgName("rows")->Arg(9)->Arg(64)->Arg(512)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(DenseHalfGemm)->ArgName("rows")->Arg(9)->Arg(64)->Arg(512)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(PackHalf)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(dense_half)->ArgName("rows")->DenseRange(1, 8)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(multiply_add_probe)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(packed_gemm)->ArgName("rows")->Arg(9)->Arg(64)->Arg(512)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(dense_half_gemm)->ArgName("rows")->Arg(9)->Arg(64)->Arg(512)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(pack_half)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace qpn8

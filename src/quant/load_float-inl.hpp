@@ -20,12 +20,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Lanes(d) elements from `from`, as FP32; exact.
 template <class D>
-HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const float* from) {
+HWY_INLINE hn::Vec<D> load_as_float(D d, const float* from) {
   return hn::LoadU(d, from);
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const Half* from) {
+HWY_INLINE hn::Vec<D> load_as_float(D d, const Half* from) {
 #if HWY_TARGET == HWY_EMU128
   // Highway's conversion in plain C++ does not know infinities and NaN.
   HWY_ALIGN float lanes[hn::MaxLanes(D())];
@@ -38,16 +38,16 @@ HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const Half* from) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> LoadAsFloat(D d, const BFloat16* from) {
+HWY_INLINE hn::Vec<D> load_as_float(D d, const BFloat16* from) {
   const hn::Rebind<std::uint16_t, D> narrow;
   const hn::Rebind<std::uint32_t, D> wide;
   const auto bits = hn::LoadU(narrow, reinterpret_cast<const std::uint16_t*>(from));
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, bits)));
 }
 
-inline float ScalarAsFloat(float value) { return value; }
-inline float ScalarAsFloat(Half value) { return to_float(value); }
-inline float ScalarAsFloat(BFloat16 value) { return to_float(value); }
+inline float scalar_as_float(float value) { return value; }
+inline float scalar_as_float(Half value) { return to_float(value); }
+inline float scalar_as_float(BFloat16 value) { return to_float(value); }
 
 }  // namespace qpn8::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -8,6 +8,7 @@
 
 #include "base/buffer.hpp"
 #include "base/check.hpp"
+#include "base/divide_up.hpp"
 #include "qpn8/e4m3.hpp"
 #include "qpn8/error.hpp"
 #include "qpn8/quantize.hpp"
@@ -17,8 +18,6 @@ namespace {
 
 constexpr std::int64_t kQuad = 4;
 constexpr std::int64_t kQuadBytes = kQuad * kTileColumns;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t blocks_of(std::int64_t extent) { return divide_up(extent, kScaleBlock); }
 

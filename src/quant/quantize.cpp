@@ -29,24 +29,24 @@ using IntVec = hn::Vec<IntTag>;
 /// The bits of the largest magnitude: they order as the magnitudes do, and what is not finite lies at or above those of
 /// infinity.
 template <class T>
-std::int32_t LargestMagnitude(const T* values, std::size_t count) {
+std::int32_t largest_magnitude(const T* values, std::size_t count) {
   const FloatTag f;
   const IntTag i32;
   const std::size_t lanes = hn::Lanes(f);
   IntVec largest = hn::Zero(i32);
   std::size_t at = 0;
   for (; at + lanes <= count; at += lanes) {
-    largest = hn::Max(largest, hn::BitCast(i32, hn::Abs(LoadAsFloat(f, values + at))));
+    largest = hn::Max(largest, hn::BitCast(i32, hn::Abs(load_as_float(f, values + at))));
   }
   std::int32_t result = hn::GetLane(hn::MaxOfLanes(i32, largest));
   for (; at < count; ++at) {
-    result = std::max(result, std::bit_cast<std::int32_t>(std::fabs(ScalarAsFloat(values[at]))));
+    result = std::max(result, std::bit_cast<std::int32_t>(std::fabs(scalar_as_float(values[at]))));
   }
   return result;
 }
 
 /// encode_e4m3 of finite values, in the low byte of each lane.
-HWY_INLINE IntVec Encode(FloatVec value) {
+HWY_INLINE IntVec encode(FloatVec value) {
   const FloatTag f;
   const IntTag i32;
   const FloatVec magnitude = hn::Min(hn::Abs(value), hn::Set(f, kE4M3Max));
@@ -64,31 +64,31 @@ HWY_INLINE IntVec Encode(FloatVec value) {
 }
 
 template <class T>
-void EncodeScaled(const T* values, std::size_t count, float scale, std::uint8_t* codes) {
+void encode_scaled(const T* values, std::size_t count, float scale, std::uint8_t* codes) {
   const FloatTag f;
   const hn::Rebind<std::uint8_t, FloatTag> u8;
   const std::size_t lanes = hn::Lanes(f);
   const FloatVec divisor = hn::Set(f, scale);
   std::size_t at = 0;
   for (; at + lanes <= count; at += lanes) {
-    const FloatVec quotient = hn::Div(LoadAsFloat(f, values + at), divisor);
-    hn::StoreU(hn::DemoteTo(u8, Encode(quotient)), u8, codes + at);
+    const FloatVec quotient = hn::Div(load_as_float(f, values + at), divisor);
+    hn::StoreU(hn::DemoteTo(u8, encode(quotient)), u8, codes + at);
   }
-  for (; at < count; ++at) codes[at] = encode_e4m3(ScalarAsFloat(values[at]) / scale);
+  for (; at < count; ++at) codes[at] = encode_e4m3(scalar_as_float(values[at]) / scale);
 }
 
 // HWY_EXPORT takes no template arguments, hence a name for each stored type.
-std::int32_t LargestHalf(const Half* values, std::size_t count) { return LargestMagnitude(values, count); }
-std::int32_t LargestBFloat16(const BFloat16* values, std::size_t count) { return LargestMagnitude(values, count); }
-std::int32_t LargestFloat(const float* values, std::size_t count) { return LargestMagnitude(values, count); }
-void EncodeHalf(const Half* values, std::size_t count, float scale, std::uint8_t* codes) {
-  EncodeScaled(values, count, scale, codes);
+std::int32_t largest_half(const Half* values, std::size_t count) { return largest_magnitude(values, count); }
+std::int32_t largest_bfloat16(const BFloat16* values, std::size_t count) { return largest_magnitude(values, count); }
+std::int32_t largest_float(const float* values, std::size_t count) { return largest_magnitude(values, count); }
+void encode_half(const Half* values, std::size_t count, float scale, std::uint8_t* codes) {
+  encode_scaled(values, count, scale, codes);
 }
-void EncodeBFloat16(const BFloat16* values, std::size_t count, float scale, std::uint8_t* codes) {
-  EncodeScaled(values, count, scale, codes);
+void encode_bfloat16(const BFloat16* values, std::size_t count, float scale, std::uint8_t* codes) {
+  encode_scaled(values, count, scale, codes);
 }
-void EncodeFloat(const float* values, std::size_t count, float scale, std::uint8_t* codes) {
-  EncodeScaled(values, count, scale, codes);
+void encode_float(const float* values, std::size_t count, float scale, std::uint8_t* codes) {
+  encode_scaled(values, count, scale, codes);
 }
 
 }  // namespace qpn8::simd::HWY_NAMESPACE
@@ -98,12 +98,12 @@ HWY_AFTER_NAMESPACE();
 namespace qpn8 {
 namespace simd {
 namespace {
-HWY_EXPORT(LargestHalf);
-HWY_EXPORT(LargestBFloat16);
-HWY_EXPORT(LargestFloat);
-HWY_EXPORT(EncodeHalf);
-HWY_EXPORT(EncodeBFloat16);
-HWY_EXPORT(EncodeFloat);
+HWY_EXPORT(largest_half);
+HWY_EXPORT(largest_bfloat16);
+HWY_EXPORT(largest_float);
+HWY_EXPORT(encode_half);
+HWY_EXPORT(encode_bfloat16);
+HWY_EXPORT(encode_float);
 }  // namespace
 }  // namespace simd
 
@@ -136,17 +136,17 @@ float quantize(std::span<const T> weight, std::span<std::uint8_t> codes, Largest
 
 float quantize_channel(std::span<const Half> weight, std::span<std::uint8_t> codes) {
   using namespace simd;
-  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(LargestHalf), HWY_DYNAMIC_DISPATCH(EncodeHalf));
+  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(largest_half), HWY_DYNAMIC_DISPATCH(encode_half));
 }
 
 float quantize_channel(std::span<const BFloat16> weight, std::span<std::uint8_t> codes) {
   using namespace simd;
-  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(LargestBFloat16), HWY_DYNAMIC_DISPATCH(EncodeBFloat16));
+  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(largest_bfloat16), HWY_DYNAMIC_DISPATCH(encode_bfloat16));
 }
 
 float quantize_channel(std::span<const float> weight, std::span<std::uint8_t> codes) {
   using namespace simd;
-  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(LargestFloat), HWY_DYNAMIC_DISPATCH(EncodeFloat));
+  return quantize(weight, codes, HWY_DYNAMIC_DISPATCH(largest_float), HWY_DYNAMIC_DISPATCH(encode_float));
 }
 
 void check_scales(std::span<const float> scales) {

@@ -6,6 +6,7 @@
 
 #include "base/buffer.hpp"
 #include "base/check.hpp"
+#include "base/divide_up.hpp"
 #include "kernels/cpu/attention_split.hpp"
 
 namespace qpn8::cpu {
@@ -36,8 +37,6 @@ struct Task {
   std::int64_t last_split = 0;
   std::int64_t part = 0;  ///< where the first split's result lies among the parts, if they are shared out
 };
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
@@ -120,7 +119,7 @@ class AttentionCall {
     for (std::int64_t head = 0; head < layer_.kv_heads; ++head) {
       for (const RowBlock& block : scratch_.blocks) {
         const std::int64_t first = first_visible(block.first_position) / kSplit;
-        const std::int64_t last = ceil_div(block.first_position + block.rows, kSplit);
+        const std::int64_t last = divide_up(block.first_position + block.rows, kSplit);
         tiles.push_back({block, head, first, last, part});
         part += (last - first) * part_elements(block);
       }
@@ -143,7 +142,7 @@ class AttentionCall {
     member_elements_ = most_vectors * kSplit + 2 * parts;
     std::int64_t shared_elements = 0;
     if (shared_) {
-      const std::int64_t splits = ceil_div(layer_.capacity, kSplit);
+      const std::int64_t splits = divide_up(layer_.capacity, kSplit);
       scratch_.pieces.reserve(static_cast<std::size_t>(q_.rows * layer_.kv_heads * splits));
       shared_elements = q_.rows * layer_.kv_heads * splits * PartialSoftmax::elements(group_, padded_);
     }

@@ -49,7 +49,7 @@ HWY_INLINE void score_tile(const float* const* queries, const T* const* keys, st
     V key[kWidth];
     for (std::size_t c = 0; c < kWidth; ++c) {
       if constexpr (kAhead) ask_ahead(keys[c] + i * kKeyPanel);
-      key[c] = LoadAsFloat(d, keys[c] + i * kKeyPanel);
+      key[c] = load_as_float(d, keys[c] + i * kKeyPanel);
     }
     for (std::size_t r = 0; r < kRows; ++r) {
       const V query = hn::Set(d, queries[r][i]);
@@ -160,7 +160,7 @@ HWY_INLINE void value_tile(const float* weights, const T* values, std::int64_t s
     V value[kWidth];
     for (std::size_t c = 0; c < kWidth; ++c) {
       if constexpr (kAhead) ask_ahead(values + j * stride + c * lanes);
-      value[c] = LoadAsFloat(d, values + j * stride + c * lanes);
+      value[c] = load_as_float(d, values + j * stride + c * lanes);
     }
     for (std::size_t r = 0; r < kRows; ++r) {
       const V weight = hn::Set(d, weights[static_cast<std::int64_t>(r) * kSplit + j]);

@@ -23,7 +23,7 @@ namespace load = simd::HWY_NAMESPACE;
 
 /// How many elements ahead of its use a weight is asked for: the same place of the next channels if they are near
 /// enough to stay in the first-level cache until then, else a little further along the same ones.
-HWY_INLINE std::int64_t PrefetchDistance(std::int64_t next_channels, std::int64_t element_bytes) {
+HWY_INLINE std::int64_t prefetch_distance(std::int64_t next_channels, std::int64_t element_bytes) {
   constexpr std::int64_t kFar = 16384;
   constexpr std::int64_t kNear = 2048;
   return next_channels * element_bytes <= kFar ? next_channels : kNear / element_bytes;
@@ -32,8 +32,8 @@ HWY_INLINE std::int64_t PrefetchDistance(std::int64_t next_channels, std::int64_
 /// y[:, first .. first + kChannels) of kRows rows: one sum a lane over k, the lanes added at the end, then what is left
 /// of k one by one. The order of a sum depends on nothing but k.
 template <int kRows, int kChannels, class T>
-HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float> x, MatrixView<float> y,
-                         std::int64_t first) {
+HWY_INLINE void multiply_channels(const T* weight, std::int64_t k, MatrixView<const float> x, MatrixView<float> y,
+                                  std::int64_t first) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const T* rows = weight + first * k;
@@ -41,12 +41,12 @@ HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float
   for (auto& row : sums) {
     for (auto& sum : row) sum = hn::Zero(d);
   }
-  const std::int64_t ahead = PrefetchDistance(kChannels * k, static_cast<std::int64_t>(sizeof(T)));
+  const std::int64_t ahead = prefetch_distance(kChannels * k, static_cast<std::int64_t>(sizeof(T)));
   std::int64_t at = 0;
   for (; at + lanes <= k; at += lanes) {
     hn::Vec<decltype(d)> weights[kChannels];
     for (int c = 0; c < kChannels; ++c) {
-      weights[c] = load::LoadAsFloat(d, rows + c * k + at);
+      weights[c] = load::load_as_float(d, rows + c * k + at);
       hwy::Prefetch(rows + c * k + at + ahead);
     }
     for (int r = 0; r < kRows; ++r) {
@@ -57,7 +57,7 @@ HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kChannels; ++c) {
       float sum = hn::GetLane(hn::SumOfLanes(d, sums[r][c]));
-      for (std::int64_t i = at; i < k; ++i) sum += load::ScalarAsFloat(rows[c * k + i]) * x.data[r * x.stride + i];
+      for (std::int64_t i = at; i < k; ++i) sum += load::scalar_as_float(rows[c * k + i]) * x.data[r * x.stride + i];
       y.data[r * y.stride + first + c] = sum;
     }
   }
@@ -65,53 +65,53 @@ HWY_INLINE void Channels(const T* weight, std::int64_t k, MatrixView<const float
 
 /// Channels side by side whose sums fit the registers (32 or 16), at most 4: as many streams as hide a sum's latency,
 /// and the fewer of them the more often x is read again.
-constexpr int ChannelsAtOnce(int rows) {
+constexpr int channels_at_once(int rows) {
   const int sums = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 24 : 10;
   return std::min(4, std::max(1, sums / rows));
 }
 
 template <int kRows, class T>
-void RunRows(const T* weight, std::int64_t k, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
-             std::int64_t end) {
-  constexpr int kWide = ChannelsAtOnce(kRows);
-  for (; begin + kWide <= end; begin += kWide) Channels<kRows, kWide>(weight, k, x, y, begin);
-  for (; begin < end; ++begin) Channels<kRows, 1>(weight, k, x, y, begin);
+void run_channels(const T* weight, std::int64_t k, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+                  std::int64_t end) {
+  constexpr int kWide = channels_at_once(kRows);
+  for (; begin + kWide <= end; begin += kWide) multiply_channels<kRows, kWide>(weight, k, x, y, begin);
+  for (; begin < end; ++begin) multiply_channels<kRows, 1>(weight, k, x, y, begin);
 }
 
 template <class T>
-void RunType(const DenseWeightView& view, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
-             std::int64_t end) {
+void run_type(const DenseWeightView& view, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+              std::int64_t end) {
   const T* weight = static_cast<const T*>(view.data);
   switch (x.rows) {
     case 1:
-      return RunRows<1>(weight, view.k, x, y, begin, end);
+      return run_channels<1>(weight, view.k, x, y, begin, end);
     case 2:
-      return RunRows<2>(weight, view.k, x, y, begin, end);
+      return run_channels<2>(weight, view.k, x, y, begin, end);
     case 3:
-      return RunRows<3>(weight, view.k, x, y, begin, end);
+      return run_channels<3>(weight, view.k, x, y, begin, end);
     case 4:
-      return RunRows<4>(weight, view.k, x, y, begin, end);
+      return run_channels<4>(weight, view.k, x, y, begin, end);
     case 5:
-      return RunRows<5>(weight, view.k, x, y, begin, end);
+      return run_channels<5>(weight, view.k, x, y, begin, end);
     case 6:
-      return RunRows<6>(weight, view.k, x, y, begin, end);
+      return run_channels<6>(weight, view.k, x, y, begin, end);
     case 7:
-      return RunRows<7>(weight, view.k, x, y, begin, end);
+      return run_channels<7>(weight, view.k, x, y, begin, end);
     default:
-      return RunRows<8>(weight, view.k, x, y, begin, end);
+      return run_channels<8>(weight, view.k, x, y, begin, end);
   }
 }
 
 /// The output channels [begin, end) of a product of up to 8 rows.
-void RunDenseChannels(const DenseWeightView& view, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
-                      std::int64_t end) {
+void run_dense_channels(const DenseWeightView& view, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+                        std::int64_t end) {
   switch (view.dtype) {
     case DType::f16:
-      return RunType<Half>(view, x, y, begin, end);
+      return run_type<Half>(view, x, y, begin, end);
     case DType::bf16:
-      return RunType<BFloat16>(view, x, y, begin, end);
+      return run_type<BFloat16>(view, x, y, begin, end);
     default:
-      return RunType<float>(view, x, y, begin, end);
+      return run_type<float>(view, x, y, begin, end);
   }
 }
 
@@ -122,7 +122,7 @@ HWY_AFTER_NAMESPACE();
 namespace qpn8::cpu {
 namespace {
 
-HWY_EXPORT(RunDenseChannels);
+HWY_EXPORT(run_dense_channels);
 
 void check_arguments(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y) {
   if (weight.dtype != DType::f32 && weight.dtype != DType::f16 && weight.dtype != DType::bf16) {
@@ -147,7 +147,7 @@ void dense_linear(const DenseWeightView& weight, MatrixView<const float> x, Matr
   // Whole cache lines of y a thread.
   constexpr std::int64_t kGrain = 16;
   team.for_ranges(weight.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(RunDenseChannels)(weight, x, y, begin, end);
+    HWY_DYNAMIC_DISPATCH(run_dense_channels)(weight, x, y, begin, end);
   });
 }
 

@@ -15,7 +15,7 @@ namespace qpn8::cpu::HWY_NAMESPACE {
 template <class T>
 void convert_row(const T* from, std::int64_t count, float* to) {
   for_vectors(static_cast<std::size_t>(count),
-              [&](auto d, std::size_t i) HWY_ATTR { hn::StoreU(LoadAsFloat(d, from + i), d, to + i); });
+              [&](auto d, std::size_t i) HWY_ATTR { hn::StoreU(load_as_float(d, from + i), d, to + i); });
 }
 
 template <class T>

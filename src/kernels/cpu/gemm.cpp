@@ -4,6 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "base/divide_up.hpp"
+#include "kernels/cpu/gemm_rows.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -13,37 +16,6 @@
 #include "kernels/cpu/gemm_panel-inl.hpp"
 #include "kernels/cpu/transpose-inl.hpp"
 
-#ifndef QPN8_GEMM_BLOCKS
-#define QPN8_GEMM_BLOCKS
-namespace qpn8::cpu {
-
-// The inputs of a panel: 256 x 32 floats are 32 KiB and stay in the first-level cache while every strip of rows passes
-// over them. A multiple of the scale block.
-constexpr std::int64_t kPanelInputs = 256;
-constexpr std::int64_t kPanelFloats = kPanelInputs * kTileColumns;
-// Panels a thread fills before it passes over the rows: the rows' inputs stay in the second-level cache for all of
-// them.
-constexpr std::int64_t kPanelsAtOnce = 4;
-// Rows of the tallest strip of any instruction set.
-constexpr std::int64_t kMaxStripRows = 12;
-
-/// Some rows of x, rearranged: for every block of kPanelInputs inputs, for every strip of rows, [inputs][rows of
-/// strip]. Rows are dealt to the strips evenly, so that no strip is left with one or two.
-struct PackedRows {
-  float* data;
-  std::int64_t rows;
-  std::int64_t k;
-  std::int64_t strips;
-
-  std::int64_t first_row(std::int64_t strip) const { return rows * strip / strips; }
-  const float* block(std::int64_t begin, std::int64_t inputs, std::int64_t strip) const {
-    return data + begin * rows + first_row(strip) * inputs;
-  }
-};
-
-}  // namespace qpn8::cpu
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
 
@@ -52,11 +24,11 @@ namespace qpn8::cpu::HWY_NAMESPACE {
 constexpr int kStripRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 12 : 6;
 static_assert(kStripRows <= kMaxStripRows);
 
-std::int64_t StripRows() { return kStripRows; }
+std::int64_t strip_rows() { return kStripRows; }
 
 /// Asks for the lines of c that a strip will update when it is done: rows of y often lie a power of two apart, compete
 /// for the same few sets of the caches and have been evicted since the last block of k.
-HWY_INLINE void PrefetchTarget(const float* c, std::int64_t stride, int rows) {
+HWY_INLINE void prefetch_target(const float* c, std::int64_t stride, int rows) {
   constexpr std::int64_t kLineFloats = 16;
   for (int r = 0; r < rows; ++r) {
     for (std::int64_t column = 0; column < kTileColumns; column += kLineFloats) {
@@ -67,10 +39,10 @@ HWY_INLINE void PrefetchTarget(const float* c, std::int64_t stride, int rows) {
 
 /// c[r][0 .. 32) (+)= rows[.][r] * panel, summed over `inputs`; a first block overwrites c.
 template <int kRows>
-void MultiplyStrip(const float* rows, const float* panel, std::int64_t inputs, MatrixView<float> c, bool first) {
+void multiply_strip(const float* rows, const float* panel, std::int64_t inputs, MatrixView<float> c, bool first) {
   const FloatTag f;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(f));
-  PrefetchTarget(c.data, c.stride, kRows);
+  prefetch_target(c.data, c.stride, kRows);
   for (std::int64_t column = 0; column < kTileColumns; column += 2 * lanes) {
     FloatVec sums[kRows][2];
     for (auto& row : sums) row[0] = row[1] = hn::Zero(f);
@@ -100,14 +72,14 @@ void MultiplyStrip(const float* rows, const float* panel, std::int64_t inputs, M
 using StripKernel = void (*)(const float*, const float*, std::int64_t, MatrixView<float>, bool);
 
 template <int... kRows>
-constexpr std::array<StripKernel, sizeof...(kRows)> StripKernels(std::integer_sequence<int, kRows...>) {
-  return {&MultiplyStrip<kRows + 1>...};
+constexpr std::array<StripKernel, sizeof...(kRows)> strip_kernels(std::integer_sequence<int, kRows...>) {
+  return {&multiply_strip<kRows + 1>...};
 }
 
 /// One strip against one panel whose first channel is `channel`; the last panel may hang over the edge of y.
-void MultiplyPanel(const float* rows, std::int64_t row_count, const float* panel, std::int64_t inputs,
-                   MatrixView<float> y, std::int64_t channel, bool first) {
-  static constexpr auto kKernels = StripKernels(std::make_integer_sequence<int, kStripRows>());
+void multiply_panel(const float* rows, std::int64_t row_count, const float* panel, std::int64_t inputs,
+                    MatrixView<float> y, std::int64_t channel, bool first) {
+  static constexpr auto kKernels = strip_kernels(std::make_integer_sequence<int, kStripRows>());
   const StripKernel kernel = kKernels[static_cast<std::size_t>(row_count - 1)];
   const std::int64_t channels = std::min(kTileColumns, y.cols - channel);
   const MatrixView<float> target = y.col_range(channel, channels);
@@ -123,46 +95,46 @@ void MultiplyPanel(const float* rows, std::int64_t row_count, const float* panel
 
 /// The panels [begin, end) of y; `panels` is this thread's memory for kPanelsAtOnce of them.
 template <class Weight>
-void RunPanels(const Weight& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin, std::int64_t end,
-               float* panels) {
+void run_panels(const Weight& weight, const GemmRows& rows, MatrixView<float> y, std::int64_t begin, std::int64_t end,
+                float* panels) {
   for (std::int64_t group = begin; group < end; group += kPanelsAtOnce) {
     const std::int64_t group_end = std::min(end, group + kPanelsAtOnce);
     for (std::int64_t input = 0; input < rows.k; input += kPanelInputs) {
       const std::int64_t inputs = std::min(kPanelInputs, rows.k - input);
       for (std::int64_t panel = group; panel < group_end; ++panel) {
         float* filled = panels + (panel - group) * kPanelFloats;
-        FillPanel(weight, panel * kTileColumns, input, input + inputs, filled);
+        fill_panel(weight, panel * kTileColumns, input, input + inputs, filled);
         // The next panel's weights arrive while this one is multiplied.
-        if (panel + 1 < group_end) PrefetchPanel(weight, (panel + 1) * kTileColumns, input, input + inputs);
+        if (panel + 1 < group_end) prefetch_panel(weight, (panel + 1) * kTileColumns, input, input + inputs);
         for (std::int64_t strip = 0; strip < rows.strips; ++strip) {
           const std::int64_t first_row = rows.first_row(strip);
           const std::int64_t row_count = rows.first_row(strip + 1) - first_row;
-          MultiplyPanel(rows.block(input, inputs, strip), row_count, filled, inputs, y.row_range(first_row, row_count),
-                        panel * kTileColumns, input == 0);
+          multiply_panel(rows.block(input, inputs, strip), row_count, filled, inputs, y.row_range(first_row, row_count),
+                         panel * kTileColumns, input == 0);
         }
       }
     }
   }
 }
 
-void RunDensePanels(const DenseWeightView& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
-                    std::int64_t end, float* panels) {
-  RunPanels(weight, rows, y, begin, end, panels);
+void run_dense_panels(const DenseWeightView& weight, const GemmRows& rows, MatrixView<float> y, std::int64_t begin,
+                      std::int64_t end, float* panels) {
+  run_panels(weight, rows, y, begin, end, panels);
 }
 
-void RunPackedPanels(const PackedWeight& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
-                     std::int64_t end, float* panels) {
-  RunPanels(weight, rows, y, begin, end, panels);
+void run_packed_panels(const PackedWeight& weight, const GemmRows& rows, MatrixView<float> y, std::int64_t begin,
+                       std::int64_t end, float* panels) {
+  run_panels(weight, rows, y, begin, end, panels);
 }
 
 /// Rearranges the strips [begin, end).
-void PackStrips(MatrixView<const float> x, const PackedRows& packed, std::int64_t begin, std::int64_t end) {
+void pack_strips(MatrixView<const float> x, const GemmRows& packed, std::int64_t begin, std::int64_t end) {
   for (std::int64_t strip = begin; strip < end; ++strip) {
     const std::int64_t first = packed.first_row(strip);
     const std::int64_t count = packed.first_row(strip + 1) - first;
     for (std::int64_t input = 0; input < packed.k; input += kPanelInputs) {
       const std::int64_t inputs = std::min(kPanelInputs, packed.k - input);
-      Transpose(x.data + first * x.stride + input, x.stride, count, inputs,
+      transpose(x.data + first * x.stride + input, x.stride, count, inputs,
                 packed.data + input * packed.rows + first * inputs, count);
     }
   }
@@ -175,21 +147,19 @@ HWY_AFTER_NAMESPACE();
 namespace qpn8::cpu {
 namespace {
 
-HWY_EXPORT(StripRows);
-HWY_EXPORT(PackStrips);
-HWY_EXPORT(RunDensePanels);
-HWY_EXPORT(RunPackedPanels);
+HWY_EXPORT(strip_rows);
+HWY_EXPORT(pack_strips);
+HWY_EXPORT(run_dense_panels);
+HWY_EXPORT(run_packed_panels);
 
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
-
-void run_panels(const DenseWeightView& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
+void run_panels(const DenseWeightView& weight, const GemmRows& rows, MatrixView<float> y, std::int64_t begin,
                 std::int64_t end, float* panels) {
-  HWY_DYNAMIC_DISPATCH(RunDensePanels)(weight, rows, y, begin, end, panels);
+  HWY_DYNAMIC_DISPATCH(run_dense_panels)(weight, rows, y, begin, end, panels);
 }
 
-void run_panels(const PackedWeight& weight, const PackedRows& rows, MatrixView<float> y, std::int64_t begin,
+void run_panels(const PackedWeight& weight, const GemmRows& rows, MatrixView<float> y, std::int64_t begin,
                 std::int64_t end, float* panels) {
-  HWY_DYNAMIC_DISPATCH(RunPackedPanels)(weight, rows, y, begin, end, panels);
+  HWY_DYNAMIC_DISPATCH(run_packed_panels)(weight, rows, y, begin, end, panels);
 }
 
 void fill_zero(MatrixView<float> y) {
@@ -212,9 +182,9 @@ void multiply_blocked(const Weight& weight, MatrixView<const float> x, MatrixVie
   for (std::int64_t pass = 0; pass < passes; ++pass) {
     const std::int64_t first = x.rows * pass / passes;
     const std::int64_t count = x.rows * (pass + 1) / passes - first;
-    const PackedRows rows{row_memory, count, k, divide_up(count, HWY_DYNAMIC_DISPATCH(StripRows)())};
+    const GemmRows rows{row_memory, count, k, divide_up(count, HWY_DYNAMIC_DISPATCH(strip_rows)())};
     team.for_ranges(rows.strips, 1, [&](std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(PackStrips)(x.row_range(first, count), rows, begin, end);
+      HWY_DYNAMIC_DISPATCH(pack_strips)(x.row_range(first, count), rows, begin, end);
     });
     team.run([&](int member) {
       run_panels(weight, rows, y.row_range(first, count), panel_count * member / team.size(),

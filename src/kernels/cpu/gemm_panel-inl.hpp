@@ -21,16 +21,16 @@ namespace qpn8::cpu::HWY_NAMESPACE {
 
 /// panel[(i - begin) * 32 + c] = weight(first + c, i) for i in [begin, end) and 32 channels, zeros beyond the last one.
 template <class T>
-void FillDensePanel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
-                    float* panel) {
+void fill_dense_panel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
+                      float* panel) {
   const std::int64_t channels = std::min(kTileColumns, weight.n - first);
   if (channels < kTileColumns) std::fill(panel, panel + (end - begin) * kTileColumns, 0.0F);
   const T* from = static_cast<const T*>(weight.data) + first * weight.k + begin;
-  Transpose(from, weight.k, channels, end - begin, panel, kTileColumns);
+  transpose(from, weight.k, channels, end - begin, panel, kTileColumns);
 }
 
 /// Asks for the stored weights of a panel, whose rows are too short a run for the processor to foresee.
-inline void PrefetchPanel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end) {
+inline void prefetch_panel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kLine = 64;
   const auto size = static_cast<std::int64_t>(size_of(weight.dtype));
   const auto* data = static_cast<const std::uint8_t*>(weight.data);
@@ -41,22 +41,22 @@ inline void PrefetchPanel(const DenseWeightView& weight, std::int64_t first, std
   }
 }
 
-inline void FillPanel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
-                      float* panel) {
+inline void fill_panel(const DenseWeightView& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
+                       float* panel) {
   switch (weight.dtype) {
     case DType::f16:
-      return FillDensePanel<Half>(weight, first, begin, end, panel);
+      return fill_dense_panel<Half>(weight, first, begin, end, panel);
     case DType::bf16:
-      return FillDensePanel<BFloat16>(weight, first, begin, end, panel);
+      return fill_dense_panel<BFloat16>(weight, first, begin, end, panel);
     default:
-      return FillDensePanel<float>(weight, first, begin, end, panel);
+      return fill_dense_panel<float>(weight, first, begin, end, panel);
   }
 }
 
 /// The same for a packed weight, whose tile is as wide as a panel: dequantised, scales included. [begin, end) lies
 /// within one block of k if the scales are by block.
-inline void FillPackedPart(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
-                           float* panel) {
+inline void fill_packed_part(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
+                             float* panel) {
   const FloatTag f;
   const LaneTag u;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(f));
@@ -68,7 +68,7 @@ inline void FillPackedPart(const PackedWeight& weight, std::int64_t first, std::
     for (std::int64_t i = begin; i < end; i += 4) {
       FloatVec values[4];
       const std::uint8_t* quad = codes + i * kTileColumns + c * 4;
-      DecodeQuad<Codes::any>(hn::LoadU(u, reinterpret_cast<const std::uint32_t*>(quad)), values);
+      decode_quad<Codes::any>(hn::LoadU(u, reinterpret_cast<const std::uint32_t*>(quad)), values);
       for (int j = 0; j < 4; ++j) {
         hn::StoreU(hn::Mul(hn::Mul(values[j], power), scale), f, panel + (i - begin + j) * kTileColumns + c);
       }
@@ -76,17 +76,17 @@ inline void FillPackedPart(const PackedWeight& weight, std::int64_t first, std::
   }
 }
 
-inline void PrefetchPanel(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end) {
+inline void prefetch_panel(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kLine = 64;
   const std::uint8_t* codes = weight.code_bytes().data() + first * weight.k;
   for (std::int64_t at = begin * kTileColumns; at < end * kTileColumns; at += kLine) hwy::Prefetch(codes + at);
 }
 
-inline void FillPanel(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
-                      float* panel) {
+inline void fill_panel(const PackedWeight& weight, std::int64_t first, std::int64_t begin, std::int64_t end,
+                       float* panel) {
   for (std::int64_t i = begin; i < end;) {
     const std::int64_t part_end = std::min(end, (i / weight.block_k + 1) * weight.block_k);
-    FillPackedPart(weight, first, i, part_end, panel + (i - begin) * kTileColumns);
+    fill_packed_part(weight, first, i, part_end, panel + (i - begin) * kTileColumns);
     i = part_end;
   }
 }

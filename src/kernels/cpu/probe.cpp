@@ -13,7 +13,7 @@ namespace qpn8::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-std::uint64_t ReadPart(const std::byte* memory, std::size_t bytes) {
+std::uint64_t read_part(const std::byte* memory, std::size_t bytes) {
   const hn::ScalableTag<std::uint64_t> d;
   constexpr std::size_t kStreams = 8;
   const std::size_t step = hn::Lanes(d) * sizeof(std::uint64_t);
@@ -32,7 +32,7 @@ std::uint64_t ReadPart(const std::byte* memory, std::size_t bytes) {
 }
 
 /// Enough independent chains to hide a latency of 5 cycles at two operations a cycle.
-float MultiplyAdd(std::int64_t rounds, double& operations) {
+float multiply_add(std::int64_t rounds, double& operations) {
   const hn::ScalableTag<float> d;
   constexpr int kChains = 12;
   hn::Vec<decltype(d)> sums[kChains];
@@ -53,15 +53,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qpn8::cpu {
 namespace {
-HWY_EXPORT(ReadPart);
-HWY_EXPORT(MultiplyAdd);
+HWY_EXPORT(read_part);
+HWY_EXPORT(multiply_add);
 }  // namespace
 
 std::uint64_t read_all(std::span<const std::byte> memory, ThreadTeam& team) {
   constexpr std::int64_t kPage = 4096;
   std::atomic<std::uint64_t> sum{0};
   team.for_ranges(static_cast<std::int64_t>(memory.size()), kPage, [&](std::int64_t begin, std::int64_t end) {
-    sum += HWY_DYNAMIC_DISPATCH(ReadPart)(memory.data() + begin, static_cast<std::size_t>(end - begin));
+    sum += HWY_DYNAMIC_DISPATCH(read_part)(memory.data() + begin, static_cast<std::size_t>(end - begin));
   });
   return sum;
 }
@@ -71,7 +71,7 @@ double multiply_add_rounds(std::int64_t rounds, ThreadTeam& team, float& sink) {
   std::atomic<float> last{0};
   team.run([&](int) {
     double operations = 0;
-    last = HWY_DYNAMIC_DISPATCH(MultiplyAdd)(rounds, operations);
+    last = HWY_DYNAMIC_DISPATCH(multiply_add)(rounds, operations);
     total.fetch_add(operations);
   });
   sink = last;

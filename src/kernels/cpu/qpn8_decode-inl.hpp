@@ -30,7 +30,7 @@ enum class Codes { normal, any };
 /// clear) moves the bias from 7 to 127 - 8: value / 256, exact, in one AND-OR. A zero or subnormal code comes out as
 /// (1 + m/8) 2^-15 instead of m 2^-17; doubling and taking 2^-14 away repairs it, and only makes any other one larger.
 template <Codes kCodes>
-HWY_INLINE FloatVec DecodeLane(LaneVec placed) {
+HWY_INLINE FloatVec decode_lane(LaneVec placed) {
   const FloatTag f;
   const LaneTag u;
   const LaneVec bias = hn::Set(u, std::uint32_t{112} << 23);
@@ -49,16 +49,16 @@ HWY_INLINE FloatVec DecodeLane(LaneVec placed) {
 /// An arithmetic shift of 16-bit halves by 4 brings the odd codes into place and keeps their signs, so that two codes
 /// share one shift.
 template <Codes kCodes>
-HWY_INLINE void DecodeQuad(LaneVec codes, FloatVec (&values)[4]) {
+HWY_INLINE void decode_quad(LaneVec codes, FloatVec (&values)[4]) {
   const LaneTag u;
   const hn::Repartition<std::int16_t, LaneTag> halves;
   const auto pairs = hn::BitCast(halves, codes);
   const LaneVec odd = hn::BitCast(u, hn::ShiftRight<4>(pairs));
   const LaneVec even = hn::BitCast(u, hn::ShiftRight<4>(hn::ShiftLeft<8>(pairs)));
-  values[0] = DecodeLane<kCodes>(hn::ShiftLeft<16>(even));
-  values[1] = DecodeLane<kCodes>(hn::ShiftLeft<16>(odd));
-  values[2] = DecodeLane<kCodes>(even);
-  values[3] = DecodeLane<kCodes>(odd);
+  values[0] = decode_lane<kCodes>(hn::ShiftLeft<16>(even));
+  values[1] = decode_lane<kCodes>(hn::ShiftLeft<16>(odd));
+  values[2] = decode_lane<kCodes>(even);
+  values[3] = decode_lane<kCodes>(odd);
 }
 
 }  // namespace qpn8::cpu::HWY_NAMESPACE

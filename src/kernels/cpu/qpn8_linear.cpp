@@ -14,9 +14,9 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/qpn8_decode-inl.hpp"
 
-#ifndef QPN8_LINEAR_JOB
-#define QPN8_LINEAR_JOB
-namespace qpn8::cpu {
+HWY_BEFORE_NAMESPACE();
+namespace qpn8::cpu::HWY_NAMESPACE {
+namespace {
 
 /// One product, as the kernels see it.
 struct PackedJob {
@@ -31,12 +31,6 @@ struct PackedJob {
   MatrixView<const float> x;
   MatrixView<float> y;
 };
-
-}  // namespace qpn8::cpu
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace qpn8::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t kQuadBytes = 4 * kTileColumns;
 constexpr std::int64_t kQuads = kKGroup / 4;
@@ -66,7 +60,7 @@ class Strip {
     for (int t = 0; t < kTiles; ++t) small_[t] = job.small_codes + (tile + t) * (job.k / kKGroup);
   }
 
-  void Run() {
+  void run() {
     const FloatTag f;
     FloatVec totals[kRows][kVectors];
     for (auto& row : totals) {
@@ -81,18 +75,18 @@ class Strip {
         // A block's scale must be applied before the next block's sum begins.
         const std::int64_t block_end = (begin / block_groups + 1) * block_groups;
         const std::int64_t end = job_.block_scales ? std::min(part_end, block_end) : part_end;
-        AddSegment(begin, end, totals);
+        add_segment(begin, end, totals);
         begin = end;
       }
     }
-    Store(totals);
+    store(totals);
   }
 
  private:
   using Sums = FloatVec[kRows][kVectors][kChains];
 
   /// totals += the sum over the groups [begin, end), times its block's scale.
-  HWY_INLINE void AddSegment(std::int64_t begin, std::int64_t end, FloatVec (&totals)[kRows][kVectors]) {
+  HWY_INLINE void add_segment(std::int64_t begin, std::int64_t end, FloatVec (&totals)[kRows][kVectors]) {
     const FloatTag f;
     Sums sums;
     for (auto& row : sums) {
@@ -100,7 +94,7 @@ class Strip {
         for (FloatVec& sum : chains) sum = hn::Zero(f);
       }
     }
-    AddGroups(begin, end, sums);
+    add_groups(begin, end, sums);
     for (int r = 0; r < kRows; ++r) {
       for (int v = 0; v < kVectors; ++v) {
         FloatVec sum = sums[r][v][0];
@@ -108,28 +102,23 @@ class Strip {
         if constexpr (kChains == 4) {
           sum = hn::Add(hn::Add(sum, sums[r][v][1]), hn::Add(sums[r][v][2], sums[r][v][3]));
         }
-        if (job_.block_scales) sum = hn::Mul(sum, hn::Set(f, BlockScale(v, begin)));
+        if (job_.block_scales) sum = hn::Mul(sum, hn::Set(f, block_scale(v, begin)));
         totals[r][v] = hn::Add(totals[r][v], sum);
       }
     }
   }
 
-  HWY_INLINE void AddGroups(std::int64_t begin, std::int64_t end, Sums& sums) {
+  HWY_INLINE void add_groups(std::int64_t begin, std::int64_t end, Sums& sums) {
     for (std::int64_t group = begin; group < end; ++group) {
       std::uint32_t small = 0;
       for (int t = 0; t < kTiles; ++t) small |= small_[t][group];
-      if (job_.schedule.prefetch) PrefetchGroup(group);
-      if (HWY_LIKELY(small == 0)) {
-        for (std::int64_t quad = 0; quad < kQuads; ++quad) {
-          AddQuad<Codes::normal>(group * kQuads + quad, sums);
-        }
-      } else {
-        AddGroupWithSmallCodes(group, small, sums);
-      }
+      if (job_.schedule.prefetch) prefetch_group(group);
+      for (std::int64_t quad = 0; quad < kQuads; ++quad)
+        add_quad(group * kQuads + quad, (small >> quad & 1U) != 0, sums);
     }
   }
 
-  HWY_INLINE void PrefetchGroup(std::int64_t group) const {
+  HWY_INLINE void prefetch_group(std::int64_t group) const {
     constexpr std::int64_t kLine = 64;
     for (int t = 0; t < kTiles; ++t) {
       const std::uint8_t* ahead = codes_[t * kVectors / kTiles] + group * kKGroup * kTileColumns + kPrefetchBytes;
@@ -137,27 +126,22 @@ class Strip {
     }
   }
 
-  HWY_INLINE void AddGroupWithSmallCodes(std::int64_t group, std::uint32_t small, Sums& sums) {
-    for (std::int64_t quad = 0; quad < kQuads; ++quad) {
-      if ((small >> quad & 1U) != 0) {
-        AddQuad<Codes::any>(group * kQuads + quad, sums);
-      } else {
-        AddQuad<Codes::normal>(group * kQuads + quad, sums);
-      }
-    }
-  }
-
   /// sums += x[4 quad .. 4 quad + 3] * codes: one product after the other in the order of k, chain k % kChains.
-  template <Codes kCodes>
-  HWY_INLINE void AddQuad(std::int64_t quad, Sums& sums) {
+  HWY_INLINE void add_quad(std::int64_t quad, bool small, Sums& sums) {
     const FloatTag f;
     const LaneTag u;
     const float* x = job_.x.data + quad * 4;
     for (int pair = 0; pair < kVectors; pair += kPair) {
       FloatVec values[kPair][4];
+      LaneVec codes[kPair];
       for (int v = 0; v < kPair; ++v) {
-        const std::uint8_t* codes = codes_[pair + v] + quad * kQuadBytes;
-        DecodeQuad<kCodes>(hn::LoadU(u, reinterpret_cast<const std::uint32_t*>(codes)), values[v]);
+        codes[v] = hn::LoadU(u, reinterpret_cast<const std::uint32_t*>(codes_[pair + v] + quad * kQuadBytes));
+      }
+      // Only the decode is there twice, not the products: they are most of the code, and of the time to compile it.
+      if (HWY_LIKELY(!small)) {
+        for (int v = 0; v < kPair; ++v) decode_quad<Codes::normal>(codes[v], values[v]);
+      } else {
+        for (int v = 0; v < kPair; ++v) decode_quad<Codes::any>(codes[v], values[v]);
       }
       for (int j = 0; j < 4; ++j) {
         for (int r = 0; r < kRows; ++r) {
@@ -171,7 +155,7 @@ class Strip {
     }
   }
 
-  float BlockScale(int v, std::int64_t group) const {
+  float block_scale(int v, std::int64_t group) const {
     // A vector of channels lies within one block, whose edge is at least 16.
     static_assert(kLanes <= 16);
     const std::int64_t blocks = (job_.k + job_.block_k - 1) / job_.block_k;
@@ -179,7 +163,7 @@ class Strip {
     return job_.scales[channel / job_.block_n * blocks + group * kKGroup / job_.block_k];
   }
 
-  void Store(const FloatVec (&totals)[kRows][kVectors]) const {
+  void store(const FloatVec (&totals)[kRows][kVectors]) const {
     const FloatTag f;
     for (int v = 0; v < kVectors; ++v) {
       const std::int64_t channel = first_channel_ + v * kLanes;
@@ -198,60 +182,58 @@ class Strip {
   const std::uint8_t* small_[kTiles];
 };
 
-/// Vectors of the widest strip whose sums fit the registers beside the decoded codes (32 registers or 16).
-constexpr int StripVectors(int rows, int chains) {
-  const int sums = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 16 : 8;
-  int vectors = std::min(8, std::max(1, sums / (rows * chains)));
+/// Sums that fit the registers (32 or 16) beside the decoded codes. Plain C++ gains nothing from more than two, and
+/// every operation of its vectors is a loop: wide strips of it took two thirds of the time to compile this file.
+constexpr int most_sums() {
+  if (HWY_TARGET == HWY_BASELINE_SCALAR) return 2;
+  return HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 16 : 8;
+}
+
+/// Vectors of the widest strip whose sums do.
+constexpr int strip_vectors(int rows, int chains) {
+  int vectors = std::min(8, std::max(1, most_sums() / (rows * chains)));
   while ((vectors & (vectors - 1)) != 0) --vectors;
   return vectors;
 }
 
 template <int kRows, int kChains>
-void RunRows(const PackedJob& job, std::int64_t begin, std::int64_t end) {
-  constexpr int kWide = StripVectors(kRows, kChains);
+void run_strips(const PackedJob& job, std::int64_t begin, std::int64_t end) {
+  constexpr int kWide = strip_vectors(kRows, kChains);
   constexpr int kNarrow = std::min(kWide, kTileVectors);
   std::int64_t vector = begin * kTileVectors;
   const std::int64_t last = end * kTileVectors;
-  for (; vector + kWide <= last; vector += kWide) Strip<kRows, kChains, kWide>(job, vector).Run();
-  for (; vector < last; vector += kNarrow) Strip<kRows, kChains, kNarrow>(job, vector).Run();
+  for (; vector + kWide <= last; vector += kWide) Strip<kRows, kChains, kWide>(job, vector).run();
+  for (; vector < last; vector += kNarrow) Strip<kRows, kChains, kNarrow>(job, vector).run();
 }
 
 using TilesKernel = void (*)(const PackedJob&, std::int64_t, std::int64_t);
 
-// Plain C++ gains nothing from rows that share a decode, and would be most of the time to compile this file.
-constexpr int kRowsAtOnce = HWY_TARGET == HWY_BASELINE_SCALAR ? 1 : kMaxPackedRows;
+/// Most rows that share a decode: more would spill their sums.
+constexpr int rows_at_once(int chains) { return std::clamp(most_sums() / chains, 1, kMaxPackedRows); }
 
 template <int kChains, int... kRows>
-constexpr std::array<TilesKernel, sizeof...(kRows)> KernelsByRows(std::integer_sequence<int, kRows...>) {
-  return {&RunRows<kRows + 1, kChains>...};
-}
-
-/// The tiles [begin, end) of a product.
-void RunTiles(const PackedJob& job, std::int64_t begin, std::int64_t end) {
-  constexpr auto kRows = std::make_integer_sequence<int, kRowsAtOnce>();
-  static constexpr std::array kKernels = {KernelsByRows<1>(kRows), KernelsByRows<2>(kRows), KernelsByRows<4>(kRows)};
-  const auto& by_rows = kKernels[static_cast<std::size_t>(job.schedule.accumulator_chains / 2)];
-  for (std::int64_t first = 0; first < job.x.rows; first += kRowsAtOnce) {
+void run_chains(const PackedJob& job, std::int64_t begin, std::int64_t end, std::integer_sequence<int, kRows...>) {
+  static constexpr std::array<TilesKernel, sizeof...(kRows)> kByRows = {&run_strips<kRows + 1, kChains>...};
+  constexpr auto kMostRows = static_cast<std::int64_t>(kByRows.size());
+  for (std::int64_t first = 0; first < job.x.rows; first += kMostRows) {
     PackedJob part = job;
-    const std::int64_t rows = std::min<std::int64_t>(kRowsAtOnce, job.x.rows - first);
+    const std::int64_t rows = std::min(kMostRows, job.x.rows - first);
     part.x = job.x.row_range(first, rows);
     part.y = job.y.row_range(first, rows);
-    by_rows[static_cast<std::size_t>(rows - 1)](part, begin, end);
+    kByRows[static_cast<std::size_t>(rows - 1)](part, begin, end);
   }
 }
 
-}  // namespace qpn8::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
+template <int kChains>
+void run_chains(const PackedJob& job, std::int64_t begin, std::int64_t end) {
+  run_chains<kChains>(job, begin, end, std::make_integer_sequence<int, rows_at_once(kChains)>());
+}
 
-#if HWY_ONCE
-namespace qpn8::cpu {
-namespace {
-HWY_EXPORT(RunTiles);
 }  // namespace
 
-void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
-                 ThreadTeam& team) {
-  check(x.rows >= 1 && x.rows <= kMaxPackedRows, "qpn8_linear: 1 to 8 rows");
+/// The tiles [begin, end) of a product.
+void run_tiles(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
+               std::int64_t begin, std::int64_t end) {
   const PackedJob job{weight.code_bytes().data(),
                       weight.small_codes.data(),
                       weight.scales.data(),
@@ -262,8 +244,30 @@ void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixVie
                       schedule,
                       x,
                       y};
+  switch (schedule.accumulator_chains) {
+    case 1:
+      return run_chains<1>(job, begin, end);
+    case 2:
+      return run_chains<2>(job, begin, end);
+    default:
+      return run_chains<4>(job, begin, end);
+  }
+}
+
+}  // namespace qpn8::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qpn8::cpu {
+namespace {
+HWY_EXPORT(run_tiles);
+}  // namespace
+
+void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
+                 ThreadTeam& team) {
+  check(x.rows >= 1 && x.rows <= kMaxPackedRows, "qpn8_linear: 1 to 8 rows");
   team.for_ranges(weight.n / kTileColumns, 1, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(RunTiles)(job, begin, end);
+    HWY_DYNAMIC_DISPATCH(run_tiles)(weight, schedule, x, y, begin, end);
   });
 }
 

@@ -22,13 +22,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// out[c * out_stride + r] = from[r * stride + c] for 4 rows and 4 columns.
 template <class T>
-HWY_INLINE void Transpose4x4(const T* from, std::int64_t stride, float* out, std::int64_t out_stride) {
+HWY_INLINE void transpose_4x4(const T* from, std::int64_t stride, float* out, std::int64_t out_stride) {
   const hn::CappedTag<float, 4> d;
   const hn::Repartition<double, decltype(d)> wide;
-  const auto row0 = load::LoadAsFloat(d, from);
-  const auto row1 = load::LoadAsFloat(d, from + stride);
-  const auto row2 = load::LoadAsFloat(d, from + 2 * stride);
-  const auto row3 = load::LoadAsFloat(d, from + 3 * stride);
+  const auto row0 = load::load_as_float(d, from);
+  const auto row1 = load::load_as_float(d, from + stride);
+  const auto row2 = load::load_as_float(d, from + 2 * stride);
+  const auto row3 = load::load_as_float(d, from + 3 * stride);
   // Pairs of rows by element, then pairs of pairs.
   const auto low01 = hn::BitCast(wide, hn::InterleaveLower(d, row0, row1));
   const auto low23 = hn::BitCast(wide, hn::InterleaveLower(d, row2, row3));
@@ -42,7 +42,7 @@ HWY_INLINE void Transpose4x4(const T* from, std::int64_t stride, float* out, std
 
 /// out[c * out_stride + r] = from[r * stride + c] for any number of rows and columns.
 template <class T>
-void Transpose(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t cols, float* out,
+void transpose(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t cols, float* out,
                std::int64_t out_stride) {
   const std::int64_t whole_rows = rows / 4 * 4;
   const std::int64_t whole_cols = cols / 4 * 4;
@@ -50,11 +50,11 @@ void Transpose(const T* from, std::int64_t stride, std::int64_t rows, std::int64
     const bool in_blocks = r < whole_rows;
     if (in_blocks && r % 4 == 0) {
       for (std::int64_t c = 0; c < whole_cols; c += 4) {
-        Transpose4x4(from + r * stride + c, stride, out + c * out_stride + r, out_stride);
+        transpose_4x4(from + r * stride + c, stride, out + c * out_stride + r, out_stride);
       }
     }
     for (std::int64_t c = in_blocks ? whole_cols : 0; c < cols; ++c) {
-      out[c * out_stride + r] = load::ScalarAsFloat(from[r * stride + c]);
+      out[c * out_stride + r] = load::scalar_as_float(from[r * stride + c]);
     }
   }
 }

@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using simd::HWY_NAMESPACE::LoadAsFloat;
+using simd::HWY_NAMESPACE::load_as_float;
 
 /// Calls body(d, i) for vectors that cover [0, count): whole ones first, then one lane at a time, so that nothing past
 /// the end is touched and the last elements see the same arithmetic as the others.
