@@ -52,6 +52,9 @@ std::size_t bucket_of(std::uint64_t weight) {
 }
 constexpr std::size_t kBuckets = (kWeightBits << 4) + 1;
 
+// Within a bucket the selection goes on in parts of equal width, so many bits at a time.
+constexpr int kRangeBits = 8;
+
 }  // namespace
 
 Sampler::Sampler(std::size_t vocabulary) : vocabulary_(vocabulary), seen_(vocabulary) {
@@ -161,13 +164,38 @@ void Sampler::find_top_k(std::span<const float> logits, std::size_t k) {
             [](const RankedLogit& a, const RankedLogit& b) { return a.id < b.id; });
 }
 
+// The token with which scratch_'s tokens, likeliest first, reach the weight `needed`; scratch_ is in order of rising
+// id. Radix selection in the range of weights that is left, so that a flat distribution costs little more than a peaked
+// one: ranking its tokens one by one would take several passes over the whole vocabulary.
+Sampler::RankedWeight Sampler::last_within(std::uint64_t needed) {
+  for (;;) {
+    std::uint64_t least = kPeakWeight;
+    std::uint64_t most = 0;
+    for (const RankedWeight& token : scratch_) {
+      least = std::min(least, token.key);
+      most = std::max(most, token.key);
+    }
+    // Equal weights rank by id.
+    if (least == most) return scratch_[static_cast<std::size_t>((needed - 1) / least)];
+    const int shift = std::max(0, static_cast<int>(std::bit_width(most - least)) - kRangeBits);
+    const auto part_of = [&](const RankedWeight& token) {
+      return static_cast<std::size_t>((token.key - least) >> shift);
+    };
+    std::array<std::uint64_t, std::size_t{1} << kRangeBits> mass{};
+    for (const RankedWeight& token : scratch_) mass[part_of(token)] += token.key;
+    std::size_t part = mass.size() - 1;
+    for (; mass[part] < needed; --part) needed -= mass[part];
+    std::erase_if(scratch_, [&](const RankedWeight& token) { return part_of(token) != part; });
+  }
+}
+
 // Keeps the fewest likeliest tokens that together have at least top_p of the weight.
 void Sampler::keep_top_p() {
   const std::uint64_t total = total_weight();
   const double wanted = std::ceil(options_.top_p * static_cast<double>(total));
   std::uint64_t needed = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, total);
 
-  // The bucket that holds the last token that stays: few tokens are in it, and only they need to be ranked.
+  // The bucket that holds the last token that stays: only its tokens need to be ranked.
   std::array<std::uint64_t, kBuckets> mass{};
   for (const RankedWeight& token : candidates_) mass[bucket_of(token.key)] += token.key;
   std::size_t bucket = kBuckets - 1;
@@ -177,24 +205,7 @@ void Sampler::keep_top_p() {
     if (bucket_of(token.key) == bucket) scratch_.push_back(token);
   }
 
-  // Bisection by rank: the last token that stays is in [first, last), what is before `first` stays.
-  std::size_t first = 0;
-  std::size_t last = scratch_.size();
-  const auto at = [&](std::size_t i) { return scratch_.begin() + static_cast<std::ptrdiff_t>(i); };
-  while (last - first > 1) {
-    const std::size_t middle = first + (last - first) / 2;
-    std::nth_element(at(first), at(middle), at(last),
-                     [](const RankedWeight& a, const RankedWeight& b) { return before(a, b); });
-    std::uint64_t upper = 0;
-    for (std::size_t i = first; i < middle; ++i) upper += scratch_[i].key;
-    if (upper >= needed) {
-      last = middle;
-    } else {
-      needed -= upper;
-      first = middle;
-    }
-  }
-  const RankedWeight boundary = scratch_[first];
+  const RankedWeight boundary = last_within(needed);
   std::erase_if(candidates_, [&](const RankedWeight& token) { return before(boundary, token); });
 }
 

@@ -46,6 +46,7 @@ class Sampler {
   template <class IdAt>
   void weigh(std::span<const float> block, float peak, IdAt id_at);
   void find_top_k(std::span<const float> logits, std::size_t k);
+  RankedWeight last_within(std::uint64_t needed);
   void keep_top_p();
   void keep_min_p();
   std::uint64_t total_weight() const;
