@@ -4,13 +4,45 @@
 #include "kernels/cpu/grain.hpp"
 #include "qpn8/half.hpp"
 
-namespace qpn8::cpu {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/kv_layer.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h.
+#include "kernels/cpu/vectors-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace qpn8::cpu::HWY_NAMESPACE {
 namespace {
 
-void store(float value, float& to) { to = value; }
-void store(float value, Half& to) { to = to_half(value); }
+template <class D>
+HWY_INLINE void store_rounded(D d, hn::Vec<D> values, float* to) {
+  hn::StoreU(values, d, to);
+}
 
-// Plain code: a token's keys and values are some thousand numbers, the weights read for it some hundred million.
+template <class D>
+HWY_INLINE void store_rounded([[maybe_unused]] D d, hn::Vec<D> values, Half* to) {
+#if HWY_TARGET == HWY_EMU128
+  // Highway's conversion in plain C++ does not know infinities and NaN.
+  HWY_ALIGN float lanes[hn::MaxLanes(D())];
+  hn::Store(values, d, lanes);
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) to[i] = to_half(lanes[i]);
+#else
+  const hn::Rebind<hwy::float16_t, D> narrow;
+  hn::StoreU(hn::DemoteTo(narrow, values), narrow, reinterpret_cast<hwy::float16_t*>(to));
+#endif
+}
+
+/// One head's key and value at one position; `keys` is the key's first dimension in its panel.
+template <class T>
+void append_head(const float* key, const float* value, std::int64_t head_dim, T* keys, T* values) {
+  for_vectors(static_cast<std::size_t>(head_dim), [&](auto d, std::size_t i) HWY_ATTR {
+    store_rounded(d, hn::LoadU(d, value + i), values + i);
+    T rounded[hn::MaxLanes(d)];
+    store_rounded(d, hn::LoadU(d, key + i), rounded);
+    for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) keys[(i + lane) * kKeyPanel] = rounded[lane];
+  });
+}
+
 template <class T>
 void append_rows(const KvLayer& layer, MatrixView<const float> k, MatrixView<const float> v, const RowPlaces& places) {
   for (std::int64_t t = 0; t < k.rows; ++t) {
@@ -18,17 +50,29 @@ void append_rows(const KvLayer& layer, MatrixView<const float> k, MatrixView<con
     const std::int64_t position = places.positions[static_cast<std::size_t>(t)];
     check(slot >= 0 && slot < layer.slots && position >= 0 && position < layer.capacity, "a row has a place");
     for (std::int64_t head = 0; head < layer.kv_heads; ++head) {
-      const float* key = k.row(t).data() + head * layer.head_dim;
-      const float* value = v.row(t).data() + head * layer.head_dim;
-      T* keys = reinterpret_cast<T*>(layer.keys) + layer.key_offset(slot, head, position);
-      T* values = reinterpret_cast<T*>(layer.values) + layer.value_offset(slot, head, position);
-      for (std::int64_t i = 0; i < layer.head_dim; ++i) {
-        store(key[i], keys[i * kKeyPanel]);
-        store(value[i], values[i]);
-      }
+      append_head(k.row(t).data() + head * layer.head_dim, v.row(t).data() + head * layer.head_dim, layer.head_dim,
+                  reinterpret_cast<T*>(layer.keys) + layer.key_offset(slot, head, position),
+                  reinterpret_cast<T*>(layer.values) + layer.value_offset(slot, head, position));
     }
   }
 }
+
+}  // namespace
+
+void append_kernel(const KvLayer& layer, MatrixView<const float> k, MatrixView<const float> v,
+                   const RowPlaces& places) {
+  if (layer.dtype == DType::f32) return append_rows<float>(layer, k, v, places);
+  append_rows<Half>(layer, k, v, places);
+}
+
+}  // namespace qpn8::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qpn8::cpu {
+namespace {
+
+HWY_EXPORT(append_kernel);
 
 float element(const KvLayer& layer, const std::byte* data, std::int64_t offset) {
   if (layer.dtype == DType::f32) return reinterpret_cast<const float*>(data)[offset];
@@ -44,8 +88,8 @@ void append_kv(const KvLayer& layer, MatrixView<const float> k, MatrixView<const
     const auto first = static_cast<std::size_t>(begin);
     const auto count = static_cast<std::size_t>(end - begin);
     const RowPlaces part{places.slots.subspan(first, count), places.positions.subspan(first, count)};
-    const auto append = layer.dtype == DType::f32 ? append_rows<float> : append_rows<Half>;
-    append(layer, k.row_range(begin, end - begin), v.row_range(begin, end - begin), part);
+    HWY_DYNAMIC_DISPATCH(append_kernel)
+    (layer, k.row_range(begin, end - begin), v.row_range(begin, end - begin), part);
   });
 }
 
@@ -58,3 +102,4 @@ float value_at(const KvLayer& layer, std::int64_t slot, std::int64_t kv_head, st
 }
 
 }  // namespace qpn8::cpu
+#endif  // HWY_ONCE
