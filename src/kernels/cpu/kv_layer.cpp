@@ -20,7 +20,7 @@ HWY_INLINE void store_rounded(D d, hn::Vec<D> values, float* to) {
 }
 
 template <class D>
-HWY_INLINE void store_rounded(D d, hn::Vec<D> values, Half* to) {
+HWY_INLINE void store_rounded([[maybe_unused]] D d, hn::Vec<D> values, Half* to) {
 #if HWY_TARGET == HWY_EMU128
   // Highway's conversion in plain C++ does not know infinities and NaN.
   HWY_ALIGN float lanes[hn::MaxLanes(D())];
