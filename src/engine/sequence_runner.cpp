@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "base/check.hpp"
@@ -51,7 +52,7 @@ void SequenceRunner::run(std::span<const TokenId> ids, Variant variant, const Te
   if (variant == all_logits) {
     pass();  // they go to memory that the next call has elsewhere
   } else {
-    backend_.run_step(batch, variant, pass);
+    backend_.run_step(batch, variant, std::ref(pass));  // by reference: a copy would be on the heap
   }
   length_ += batch.rows;
 }

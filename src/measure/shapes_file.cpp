@@ -37,7 +37,7 @@ ProjectionDesc read_shape(const nlohmann::json& entry, const std::string& file, 
   if (!entry.is_object()) {
     throw Error(Error::bad_file, fmt::format(R"({}: {} is not an object; expected {{"role", "k", "n"}})", file, place));
   }
-  const JsonReader reader(entry, file, place + ".");
+  const JsonReader reader(entry, file, place);
   for (const auto& [key, value] : entry.items()) {
     if (key != "role" && key != "k" && key != "n" && key != "type") {
       reader.refuse(key.c_str(), R"(only "role", "k", "n" and "type")");

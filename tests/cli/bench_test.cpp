@@ -123,7 +123,8 @@ TEST(TuneCommand, WritesAContractThatLoadsAndAdmits) {
                                        "cpu_isa=portable", "--qpn8", "require", "--json"});
   ASSERT_EQ(plan.status, 0) << plan.err;
   int admitted = 0;
-  for (const auto& projection : nlohmann::json::parse(plan.out)["projections"]) {
+  const auto planned = nlohmann::json::parse(plan.out);
+  for (const auto& projection : planned["projections"]) {
     if (projection["contract"] == "mine" && projection["route"] == "qpn8") ++admitted;
   }
   EXPECT_GE(admitted, 16) << "4 in each of 4 layers";

@@ -165,12 +165,24 @@ TEST(Admit, ContractsForAnyModelAdmitEveryDivisibleDenseProjectionAtAnyTopology)
       for (const TensorDesc& tensor :
            {half_tensor("self_attn.qkv_proj", 384, 640), half_tensor("mlp.down_proj", 16, 32, 3),
             block_tensor("wq_b", 1024, 8192, 4), block_tensor("wo_a", 4096, 1024, 4, 2),
-            half_tensor("linear_attn.in_proj_qkvz", 2560, 4096, 4), half_tensor("lm_head", 1024, 151936)}) {
+            half_tensor("linear_attn.in_proj_qkvz", 2560, 4096, 4)}) {
         const auto answer = admit(hardware, topology, tensor, shipped_contracts());
         ASSERT_TRUE(std::holds_alternative<Admission>(answer)) << name << " " << tensor.role;
         EXPECT_EQ(std::get<Admission>(answer).contract, name);
       }
     }
+  }
+}
+
+TEST(Admit, TheLmHeadIsAdmittedWhereItsRowWasMeasured) {
+  const Topology topology{1, 1, 1, false};
+  const TensorDesc lm_head = half_tensor("lm_head", 1024, 151936);
+  for (const char* name : {"cpu-avx512", "cpu-avx2", "cpu-neon", "cpu-portable"}) {
+    const auto answer = admit(parse_hardware(name), topology, lm_head, shipped_contracts());
+    EXPECT_TRUE(std::holds_alternative<Admission>(answer)) << name;
+  }
+  for (const char* name : {"sm80", "sm90"}) {
+    EXPECT_THAT(decision(parse_hardware(name), topology, lm_head), HasSubstr("needs a measured row of its own"));
   }
 }
 
