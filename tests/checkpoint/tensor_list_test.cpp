@@ -96,7 +96,7 @@ TEST(Qwen4ExpTensors, AreExactlyWhatARealCheckpointHolds) {
   const auto tensors = by_name(load_model_config(*folder));
   EXPECT_EQ(tensors.size(), checkpoint.tensors().size());
   for (const auto& [name, tensor] : tensors) {
-    EXPECT_EQ(error_of([&] { checkpoint.tensor(name, tensor.shape); }), "(no error)");
+    EXPECT_EQ(error_of([&, &name = name, &tensor = tensor] { checkpoint.tensor(name, tensor.shape); }), "(no error)");
     if (tensor.role != TensorRole::integers) continue;
     const CheckpointTensor& stored = checkpoint.tensor(name);
     for (std::int64_t i = 0; i < stored.elements(); ++i) {

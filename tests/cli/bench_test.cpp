@@ -111,24 +111,23 @@ TEST(BenchCommand, BadFlagsAreNamedBeforeAnythingIsMeasured) {
 TEST(TuneCommand, WritesAContractThatLoadsAndAdmits) {
   const TemporaryFolder folder;
   const std::string out = (folder / "tuned.json").string();
-  const CommandResult tuned =
-      run_qpn8({"tune", "--model", tiny_model(), "--out", out, "--repeats", "1", "--rotation-mb", "1", "--engine-arg",
-                "cpu_isa=portable", "--name", "mine", "--json"});
+  const CommandResult tuned = run_qpn8({"tune", "--model", tiny_model(), "--out", out, "--repeats", "1",
+                                        "--rotation-mb", "1", "--name", "mine", "--json"});
   ASSERT_EQ(tuned.status, 0) << tuned.err;
   const auto measured = nlohmann::json::parse(tuned.out);
-  EXPECT_EQ(measured["hardware"], "cpu-portable");
   for (const auto& shape : measured["shapes"]) EXPECT_GE(shape["trials"].size(), 6);
 
-  const CommandResult plan = run_qpn8({"plan", "--model", tiny_model(), "--contract", out, "--engine-arg",
-                                       "cpu_isa=portable", "--qpn8", "require", "--json"});
+  const CommandResult plan =
+      run_qpn8({"plan", "--model", tiny_model(), "--contract", out, "--qpn8", "require", "--json"});
   ASSERT_EQ(plan.status, 0) << plan.err;
   int admitted = 0;
   const auto planned = nlohmann::json::parse(plan.out);
+  EXPECT_EQ(planned["hardware"], measured["hardware"]);
   for (const auto& projection : planned["projections"]) {
     if (projection["contract"] == "mine" && projection["route"] == "qpn8") ++admitted;
   }
   EXPECT_GE(admitted, 16) << "4 in each of 4 layers";
-  EXPECT_THAT(read_text(out), HasSubstr("Measured by qpn8 tune on cpu-portable"));
+  EXPECT_THAT(read_text(out), HasSubstr("Measured by qpn8 tune on " + measured["hardware"].get<std::string>()));
 }
 
 TEST(TuneCommand, BadFlagsAreNamedBeforeAnythingIsMeasured) {
