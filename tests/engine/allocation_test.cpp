@@ -24,7 +24,8 @@ long mapped_pages() {
 
 class DecodeStep : public testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Routes, DecodeStep, testing::Values("off", "auto"));
+INSTANTIATE_TEST_SUITE_P(Routes, DecodeStep, testing::Values("off", "auto"),
+                         [](const auto& route) { return std::string(route.param); });
 
 TEST_P(DecodeStep, AllocatesNothingOnceOneHasBeenMade) {
   EngineOptions options;
