@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -83,8 +84,8 @@ void audit(const AuditCommand& command) {
   AuditResult result;
   {
     Progress progress("auditing");
-    result = audit_projections(model, contracts, command.options, team,
-                               [&](std::int64_t done, std::int64_t total) { progress.show(done, total); });
+    audit_projections(model, contracts, command.options, team, result,
+                      [&](std::int64_t done, std::int64_t total) { progress.show(done, total); });
   }
   result.run = {{"model", command.model.string()},
                 {"hardware", to_string(model.plan.hardware())},

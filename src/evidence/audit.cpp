@@ -181,9 +181,8 @@ std::vector<const AuditRow*> AuditResult::broken() const {
   return broken;
 }
 
-AuditResult audit_projections(const AuditedModel& model, std::span<const Contract> contracts,
-                              const AuditOptions& options, ThreadTeam& team, const AuditProgress& progress) {
-  AuditResult result;
+void audit_projections(const AuditedModel& model, std::span<const Contract> contracts, const AuditOptions& options,
+                       ThreadTeam& team, AuditResult& result, const AuditProgress& progress) {
   result.plan = to_json(model.plan);
   result.fused_admissions = ask_for_fused(model.plan, contracts);
   const auto total = static_cast<std::int64_t>(model.plan.projections().size());
@@ -195,7 +194,6 @@ AuditResult audit_projections(const AuditedModel& model, std::span<const Contrac
     ++done;
     if (progress) progress(done, total);
   }
-  return result;
 }
 
 }  // namespace qpn8

@@ -72,8 +72,8 @@ struct AuditResult {
 /// Called with the projections done so far, of how many.
 using AuditProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
-/// Audits every projection of the model; leaves `run` and `gate` to the caller.
-AuditResult audit_projections(const AuditedModel& model, std::span<const Contract> contracts,
-                              const AuditOptions& options, ThreadTeam& team, const AuditProgress& progress = nullptr);
+/// Audits every projection of the model; `run` and `gate` of the result are left to the caller.
+void audit_projections(const AuditedModel& model, std::span<const Contract> contracts, const AuditOptions& options,
+                       ThreadTeam& team, AuditResult& result, const AuditProgress& progress = nullptr);
 
 }  // namespace qpn8

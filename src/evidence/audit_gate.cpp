@@ -45,7 +45,8 @@ GateResult run_gate(const GateSubject& subject) {
     throw Error(Error::missing_capability, "gate: no projection runs on QPN8, so there is nothing to try");
   }
   GateResult result;
-  for (const LinearSource& source : subject.sources) {
+  for (std::size_t i = 0; i < subject.sources.size(); ++i) {
+    const LinearSource& source = subject.sources[i];
     const std::string& name = source.plan->name;
     run_check(result, "fp64", name, "M = 1 and 9, every channel", [&] { return fp64_fault(subject, source); });
     run_check(result, "fp32", name, "M = 1 and 9, within what 8 bits cost",
@@ -53,7 +54,7 @@ GateResult run_gate(const GateSubject& subject) {
     run_check(result, "fallback", name, "M = 1 and 9, within the bounds of retained schedules",
               [&] { return fallback_fault(subject, source); });
     run_check(result, "replay", name, "M = 1 and 9, other inputs give other and the same ones the same bits",
-              [&] { return replay_fault(subject, source); });
+              [&] { return replay_fault(subject, i); });
   }
   run_check(result, "grouped", grouped_subject(subject), "M = 1 and 9, each group as if it were alone",
             [&] { return grouped_fault(subject); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
 
 #include "evidence/audit_gate.hpp"
@@ -15,7 +16,9 @@ inline constexpr std::array kExcludedRoles = {"shared_experts.gate_up_proj", "in
 std::string fp64_fault(const GateSubject& subject, const LinearSource& source);
 std::string fp32_fault(const GateSubject& subject, const LinearSource& source);
 std::string fallback_fault(const GateSubject& subject, const LinearSource& source);
-std::string replay_fault(const GateSubject& subject, const LinearSource& source);
+
+/// Of the source of that index.
+std::string replay_fault(const GateSubject& subject, std::size_t index);
 
 /// The projection that is cut into groups: the first whose channels can be.
 std::string grouped_subject(const GateSubject& subject);

@@ -69,11 +69,27 @@ PreparedProduct::PreparedProduct(Backend& backend, const Linear& weight, std::in
       y_(backend.allocate(out, rows, weight.n())) {}
 
 void PreparedProduct::run(MatrixView<const float> x, MatrixView<float> y) {
-  Matrix<float> poison(y.rows, y.cols);
+  prepare(x);
+  backend_.linear(weight_, x_.tensor, y_.tensor);
+  fetch(y);
+}
+
+void PreparedProduct::replay(int variant, MatrixView<const float> x, MatrixView<float> y) {
+  Batch batch;  // a product asks for nothing of it but its size
+  batch.rows = x.rows;
+  prepare(x);
+  backend_.run_step(batch, variant, [&] { backend_.linear(weight_, x_.tensor, y_.tensor); });
+  fetch(y);
+}
+
+void PreparedProduct::prepare(MatrixView<const float> x) {
+  Matrix<float> poison(y_.tensor.rows, y_.tensor.cols);
   std::fill(poison.values().begin(), poison.values().end(), std::nanf(""));
   write_floats(backend_, x_.tensor, x);
   write_floats(backend_, y_.tensor, poison.view());
-  backend_.linear(weight_, x_.tensor, y_.tensor);
+}
+
+void PreparedProduct::fetch(MatrixView<float> y) {
   const Matrix<float> result = read_floats(backend_, y_.tensor);
   for (std::int64_t i = 0; i < y.rows; ++i) std::copy_n(result.view().row(i).data(), y.cols, y.row(i).data());
 }

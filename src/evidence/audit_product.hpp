@@ -22,7 +22,14 @@ class PreparedProduct {
   /// x [rows, k] -> y [rows, n]. The output is NaN before the product, so that what it leaves out shows.
   void run(MatrixView<const float> x, MatrixView<float> y);
 
+  /// The same through Backend::run_step, which a device may record once and repeat. `variant` as there: no other
+  /// product of as many rows on this device may use it.
+  void replay(int variant, MatrixView<const float> x, MatrixView<float> y);
+
  private:
+  void prepare(MatrixView<const float> x);
+  void fetch(MatrixView<float> y);
+
   Backend& backend_;
   const Linear& weight_;
   OwnedTensor x_;

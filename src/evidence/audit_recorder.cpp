@@ -61,6 +61,11 @@ void ActivationRecorder::experts(const ExpertWeights& weights, const Tensor& x, 
   inner().experts(weights, x, ids, route_weights, out);
 }
 
+void ActivationRecorder::run_step(const Batch& batch, int variant, const std::function<void()>& step) {
+  if (recording_) return step();
+  inner().run_step(batch, variant, step);
+}
+
 /// What an expert's second projection is fed stays inside experts(), so it is computed again by its parts.
 void ActivationRecorder::record_expert(const Linear& gate_up, const Linear& down, const Matrix<float>& x) {
   if (x.rows() == 0) return;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/forwarding_backend.hpp"
@@ -27,6 +29,9 @@ class ActivationRecorder : public ForwardingBackend {
   void linear(const Linear& weight, const Tensor& x, const Tensor& y) override;
   void experts(const ExpertWeights& weights, const Tensor& x, const Tensor& ids, const Tensor& route_weights,
                const Tensor& out) override;
+
+  /// Handed on once nothing is recorded any more: a device that repeats a step's calls passes this backend by.
+  void run_step(const Batch& batch, int variant, const std::function<void()>& step) override;
 
   /// What was recorded; from now on nothing is, and calls are handed on as they are.
   RecordedInputs stop();

@@ -38,6 +38,7 @@ class FaultyBackend : public ForwardingBackend {
     std::function<void(LinearSource&, PlannedProjection&)> before_load = nullptr;
     std::function<void(const std::string& name, const Tensor& x, const Tensor& y)> after = nullptr;
     std::function<bool(const std::string& name)> skips = nullptr;
+    bool replays_nothing = false;  ///< a step that comes again
   };
 
   explicit FaultyBackend(Fault fault) : ForwardingBackend(cpu_with()), fault_(std::move(fault)) {}
@@ -65,7 +66,12 @@ class FaultyBackend : public ForwardingBackend {
     if (!name.empty() && fault_.after) fault_.after(name, x, y);
   }
 
+  void run_step(const Batch& /*batch*/, int /*variant*/, const std::function<void()>& step) override {
+    if (steps_++ == 0 || !fault_.replays_nothing) step();
+  }
+
  private:
+  int steps_ = 0;
   Fault fault_;
   std::map<const Linear*, std::string> names_;
 };
@@ -182,6 +188,11 @@ TEST_F(Gate, CatchesAReplayThatGivesTheOldResult) {
     std::copy(kept.begin(), kept.end(), row.begin());
   }});
   EXPECT_THAT(found, Contains(StartsWith("replay down: M = 1: after the inputs changed")));
+}
+
+TEST_F(Gate, CatchesAReplayThatWritesNothing) {
+  EXPECT_THAT(failures({.replays_nothing = true}),
+              Contains(AllOf(StartsWith("replay up: M = 1: after the inputs changed"), HasSubstr("is not written"))));
 }
 
 TEST_F(Gate, CatchesAResultThatDependsOnWhatRanBefore) {

@@ -45,7 +45,9 @@ const AuditResult& whole_audit() {
     ThreadTeam team(1);
     AuditOptions options;
     options.least_outputs = 4096;
-    return audit_projections(open("tiny-qwen2"), shipped_contracts(), options, team);
+    AuditResult audited;
+    audit_projections(open("tiny-qwen2"), shipped_contracts(), options, team, audited);
+    return audited;
   }();
   return result;
 }
@@ -199,7 +201,8 @@ TEST(Audit, AFusedFormThatAContractAdmitsHasToHoldTheBounds) {
   AuditOptions options;
   options.rows = {1};
   options.least_outputs = 256;
-  AuditResult result = audit_projections(open("tiny-qwen2"), contracts, options, team);
+  AuditResult result;
+  audit_projections(open("tiny-qwen2"), contracts, options, team, result);
   result.rows.clear();  // too few outputs for a share
   ASSERT_EQ(result.broken().size(), 2U * 4U) << "two layers, four patterns";
   EXPECT_EQ(result.broken().front()->route, "fused");
