@@ -146,6 +146,7 @@ nlohmann::ordered_json EngineOptions::to_json() const {
 
 std::vector<EngineOptionDoc> engine_option_docs() {
   std::vector<EngineOptionDoc> docs;
+  docs.reserve(kOptions.size());
   for (const Option& option : kOptions) docs.push_back({option.key, option.expected, option.meaning});
   return docs;
 }
