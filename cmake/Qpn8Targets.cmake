@@ -41,10 +41,15 @@ function(qpn8_test_code name)
   endif()
 endfunction()
 
-# qpn8_test(<name> SOURCES ... LIBRARIES ...): one test executable a folder of tests/, its cases run by ctest.
+# qpn8_test(<name> SOURCES ... [PROCESSORS n] LIBRARIES ...): one test executable a folder of tests/, its cases run by
+# ctest, each taken to keep n processors busy (1 unless given).
 function(qpn8_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "PROCESSORS" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   qpn8_test_code(${name} ${ARG_LIBRARIES})
-  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT 900 PROCESSORS ${ARG_PROCESSORS})
 endfunction()

@@ -37,14 +37,14 @@ class Workspace {
 
 /// y = x W^T for a packed weight: x [m, k], y [m, n], FP32 both, FP32 accumulation.
 ///
-/// m <= kMaxPackedRows runs the packed kernel: row i of an m-row call equals the 1-row call bit for bit. A larger m
-/// dequantises tile by tile into the workspace and multiplies densely (a few ulp apart from the packed kernel).
-/// Bits depend on the schedule and the CPU's instruction set, not on the number of threads.
-/// x and y must not overlap. Shapes that do not agree, and a workspace too small for one tile of a larger m, are
-/// Error::bad_argument; a schedule that does not divide k is Error::unsupported_shape. m = 0 does nothing. Values that
-/// are not finite go through as in any sum.
-/// Thread-safe for calls that share only x and the weight: workspace and team serve one call at a time. Allocates
-/// nothing for m <= kMaxPackedRows after a thread's first call.
+/// m <= kMaxPackedRows runs the packed kernel: row i of an m-row call equals the 1-row call bit for bit; more than one
+/// row of x is interleaved in the workspace first. A larger m dequantises tile by tile into the workspace and
+/// multiplies densely (a few ulp apart from the packed kernel). Bits depend on the schedule and the CPU's instruction
+/// set, not on the number of threads. x and y must not overlap. Shapes that do not agree, and a workspace too small for
+/// m rows of x (up to kMaxPackedRows) or for one tile (above), are Error::bad_argument; a schedule that does not divide
+/// k is Error::unsupported_shape. m = 0 does nothing. Values that are not finite go through as in any sum. Thread-safe
+/// for calls that share only x and the weight: workspace and team serve one call at a time. Allocates nothing for m <=
+/// kMaxPackedRows after a thread's first call.
 void multiply(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
               Workspace& workspace, ThreadTeam& team);
 

@@ -21,7 +21,7 @@ void multiply(const PackedWeight& weight, const Schedule& schedule, MatrixView<c
   }
   if (x.rows == 0) return;
   if (x.rows <= kMaxPackedRows) {
-    cpu::qpn8_linear(weight, schedule, x, y, team);
+    cpu::qpn8_linear(weight, schedule, x, y, workspace, team);
   } else {
     cpu::gemm(weight, x, y, workspace, team);
   }

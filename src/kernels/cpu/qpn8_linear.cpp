@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include "base/check.hpp"
@@ -10,15 +12,15 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/qpn8_linear.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h.
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/qpn8_decode-inl.hpp"
+#include "kernels/cpu/transpose-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
 namespace {
 
-/// One product, as the kernels see it.
+/// One product of at most as many rows as share a decode, as the kernels see it.
 struct PackedJob {
   const std::uint8_t* codes;
   const std::uint8_t* small_codes;
@@ -28,18 +30,22 @@ struct PackedJob {
   std::int64_t block_k;
   std::int64_t k;
   Schedule schedule;
-  MatrixView<const float> x;
+  const float* x;  ///< its rows interleaved: x[k * rows + row]
   MatrixView<float> y;
 };
 
 constexpr std::int64_t kQuadBytes = 4 * kTileColumns;
 constexpr std::int64_t kQuads = kKGroup / 4;
+constexpr std::int64_t kGroupBytes = kQuads * kQuadBytes;
 constexpr std::int64_t kLanes = hn::MaxLanes(FloatTag());
 constexpr int kTileVectors = static_cast<int>(kTileColumns / kLanes);
 
-// How far ahead codes are asked for, in bytes of one tile: some 500 ns of reading at 10 bytes a nanosecond and core,
-// shared by the tiles walked side by side.
-constexpr std::int64_t kPrefetchBytes = 2048;
+// How far ahead codes are asked for, in groups of one tile. Into the first-level cache as far as a core can wait for
+// lines at once; into the second level long before, which hides what memory takes to answer while others use it too.
+constexpr int kFirstLevel = 3;  // as __builtin_prefetch() counts them
+constexpr int kSecondLevel = 2;
+constexpr std::int64_t kGroupsToFirstLevel = 16;
+constexpr std::int64_t kGroupsToSecondLevel = 48;
 
 /// A strip: kVectors vectors of channels walked side by side over k, so that enough loads and independent sums are in
 /// flight. It spans several tiles or a part of one; its width never touches the order of a sum.
@@ -53,11 +59,13 @@ class Strip {
   /// The strip that starts at vector `first` of the whole weight.
   Strip(const PackedJob& job, std::int64_t first) : job_(job), first_channel_(first * kLanes) {
     const std::int64_t tile = first / kTileVectors;
-    for (int v = 0; v < kVectors; ++v) {
-      const std::int64_t vector = first + v;
-      codes_[v] = job.codes + vector / kTileVectors * kTileColumns * job.k + vector % kTileVectors * kLanes * 4;
+    for (int t = 0; t < kTiles; ++t) {
+      codes_[t] = job.codes + (tile + t) * kTileColumns * job.k + first % kTileVectors * kLanes * 4;
+      small_[t] = job.small_codes + (tile + t) * (job.k / kKGroup);
     }
-    for (int t = 0; t < kTiles; ++t) small_[t] = job.small_codes + (tile + t) * (job.k / kKGroup);
+    const std::int64_t next = first + kVectors;
+    to_next_strip_ = (next / kTileVectors - tile - 1) * kTileColumns * job.k +
+                     (next % kTileVectors - first % kTileVectors) * kLanes * 4;
   }
 
   void run() {
@@ -108,35 +116,55 @@ class Strip {
     }
   }
 
+  /// The pointers move on by constants, and everything in a quad lies at a constant distance from them: with eight rows
+  /// of x to address, sums and addresses would otherwise not fit the registers.
   HWY_INLINE void add_groups(std::int64_t begin, std::int64_t end, Sums& sums) {
+    const float* x = job_.x + begin * kKGroup * kRows;
+    std::int64_t offset = begin * kGroupBytes;
     for (std::int64_t group = begin; group < end; ++group) {
       std::uint32_t small = 0;
       for (int t = 0; t < kTiles; ++t) small |= small_[t][group];
-      if (job_.schedule.prefetch) prefetch_group(group);
-      for (std::int64_t quad = 0; quad < kQuads; ++quad)
-        add_quad(group * kQuads + quad, (small >> quad & 1U) != 0, sums);
+      if (job_.schedule.prefetch) {
+        prefetch_group<kFirstLevel>(group + kGroupsToFirstLevel);
+        prefetch_group<kSecondLevel>(group + kGroupsToSecondLevel);
+      }
+      for (std::int64_t quad = 0; quad < kQuads; ++quad) {
+        add_quad(offset, x, (small & 1U) != 0, sums);
+        small >>= 1;
+        offset += kQuadBytes;
+        x += 4 * kRows;
+      }
     }
   }
 
+  /// Asks for what this strip reads of a group; past the last one, of the strip after it.
+  template <int kLevel>
   HWY_INLINE void prefetch_group(std::int64_t group) const {
     constexpr std::int64_t kLine = 64;
+    constexpr std::int64_t kBytes = std::min(kVectors, kTileVectors) * kLanes * 4;
+    const std::int64_t offset = group * kGroupBytes + (group * kKGroup < job_.k ? 0 : to_next_strip_);
     for (int t = 0; t < kTiles; ++t) {
-      const std::uint8_t* ahead = codes_[t * kVectors / kTiles] + group * kKGroup * kTileColumns + kPrefetchBytes;
-      for (std::int64_t line = 0; line < kKGroup * kTileColumns; line += kLine) hwy::Prefetch(ahead + line);
+      for (std::int64_t quad = 0; quad < kQuads; ++quad) {
+        for (std::int64_t line = 0; line < kBytes; line += kLine) {
+          __builtin_prefetch(codes_[t] + offset + quad * kQuadBytes + line, 0, kLevel);
+        }
+      }
     }
   }
 
-  /// sums += x[4 quad .. 4 quad + 3] * codes: one product after the other in the order of k, chain k % kChains.
-  HWY_INLINE void add_quad(std::int64_t quad, bool small, Sums& sums) {
+  HWY_INLINE LaneVec load_codes(int vector, std::int64_t offset) const {
+    const std::uint8_t* from = codes_[vector / kTileVectors] + offset + vector % kTileVectors * kLanes * 4;
+    return hn::LoadU(LaneTag(), reinterpret_cast<const std::uint32_t*>(from));
+  }
+
+  /// sums += the quad's four interleaved inputs * the codes at `offset`: one product after the other in the order of k,
+  /// chain k % kChains.
+  HWY_INLINE void add_quad(std::int64_t offset, const float* HWY_RESTRICT x, bool small, Sums& sums) {
     const FloatTag f;
-    const LaneTag u;
-    const float* x = job_.x.data + quad * 4;
     for (int pair = 0; pair < kVectors; pair += kPair) {
       FloatVec values[kPair][4];
       LaneVec codes[kPair];
-      for (int v = 0; v < kPair; ++v) {
-        codes[v] = hn::LoadU(u, reinterpret_cast<const std::uint32_t*>(codes_[pair + v] + quad * kQuadBytes));
-      }
+      for (int v = 0; v < kPair; ++v) codes[v] = load_codes(pair + v, offset);
       // Only the decode is there twice, not the products: they are most of the code, and of the time to compile it.
       if (HWY_LIKELY(!small)) {
         for (int v = 0; v < kPair; ++v) decode_quad<Codes::normal>(codes[v], values[v]);
@@ -145,7 +173,7 @@ class Strip {
       }
       for (int j = 0; j < 4; ++j) {
         for (int r = 0; r < kRows; ++r) {
-          const FloatVec factor = hn::Set(f, x[r * job_.x.stride + j]);
+          const FloatVec factor = hn::Set(f, x[j * kRows + r]);
           for (int v = 0; v < kPair; ++v) {
             FloatVec& sum = sums[r][pair + v][j % kChains];
             sum = hn::MulAdd(values[v][j], factor, sum);
@@ -178,7 +206,8 @@ class Strip {
 
   const PackedJob& job_;
   std::int64_t first_channel_;
-  const std::uint8_t* codes_[kVectors];
+  const std::uint8_t* codes_[kTiles];
+  std::int64_t to_next_strip_;  ///< from the end of a tile
   const std::uint8_t* small_[kTiles];
 };
 
@@ -215,10 +244,10 @@ template <int kChains, int... kRows>
 void run_chains(const PackedJob& job, std::int64_t begin, std::int64_t end, std::integer_sequence<int, kRows...>) {
   static constexpr std::array<TilesKernel, sizeof...(kRows)> kByRows = {&run_strips<kRows + 1, kChains>...};
   constexpr auto kMostRows = static_cast<std::int64_t>(kByRows.size());
-  for (std::int64_t first = 0; first < job.x.rows; first += kMostRows) {
+  for (std::int64_t first = 0; first < job.y.rows; first += kMostRows) {
     PackedJob part = job;
-    const std::int64_t rows = std::min(kMostRows, job.x.rows - first);
-    part.x = job.x.row_range(first, rows);
+    const std::int64_t rows = std::min(kMostRows, job.y.rows - first);
+    part.x = job.x + first * job.k;
     part.y = job.y.row_range(first, rows);
     kByRows[static_cast<std::size_t>(rows - 1)](part, begin, end);
   }
@@ -231,8 +260,19 @@ void run_chains(const PackedJob& job, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-/// The tiles [begin, end) of a product.
-void run_tiles(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
+/// Interleaves the inputs [begin, end) of the rows of x that share a decode: pass after pass, each [k, rows].
+void interleave_rows(const Schedule& schedule, MatrixView<const float> x, float* out, std::int64_t begin,
+                     std::int64_t end) {
+  const std::int64_t most = rows_at_once(schedule.accumulator_chains);
+  for (std::int64_t first = 0; first < x.rows; first += most) {
+    const std::int64_t rows = std::min(most, x.rows - first);
+    transpose(x.data + first * x.stride + begin, x.stride, rows, end - begin, out + first * x.cols + begin * rows,
+              rows);
+  }
+}
+
+/// The tiles [begin, end) of a product; x as interleave_rows() leaves it.
+void run_tiles(const PackedWeight& weight, const Schedule& schedule, const float* x, MatrixView<float> y,
                std::int64_t begin, std::int64_t end) {
   const PackedJob job{weight.code_bytes().data(),
                       weight.small_codes.data(),
@@ -260,14 +300,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace qpn8::cpu {
 namespace {
+HWY_EXPORT(interleave_rows);
 HWY_EXPORT(run_tiles);
+
+// Inputs that a thread interleaves at least: some microseconds of work, as much as handing it over costs.
+constexpr std::int64_t kInputsAtLeast = 1024;
 }  // namespace
 
 void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
-                 ThreadTeam& team) {
+                 Workspace& workspace, ThreadTeam& team) {
   check(x.rows >= 1 && x.rows <= kMaxPackedRows, "qpn8_linear: 1 to 8 rows");
+  const float* rows = x.data;
+  if (x.rows > 1) {
+    const std::span<std::byte> scratch = workspace.claim(static_cast<std::size_t>(x.rows * x.cols) * sizeof(float));
+    auto* interleaved = reinterpret_cast<float*>(scratch.data());
+    team.for_ranges(x.cols, kInputsAtLeast, [&](std::int64_t begin, std::int64_t end) {
+      HWY_DYNAMIC_DISPATCH(interleave_rows)(schedule, x, interleaved, begin, end);
+    });
+    rows = interleaved;
+  }
   team.for_ranges(weight.n / kTileColumns, 1, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(run_tiles)(weight, schedule, x, y, begin, end);
+    HWY_DYNAMIC_DISPATCH(run_tiles)(weight, schedule, rows, y, begin, end);
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "qpn8/linear.hpp"
 #include "qpn8/matrix.hpp"
 #include "qpn8/pack.hpp"
 #include "qpn8/schedule.hpp"
@@ -10,9 +11,10 @@ namespace qpn8::cpu {
 /// The packed product y = x W^T for 1 to kMaxPackedRows rows; multiply() of the public library calls it.
 ///
 /// Row i of an m-row call equals the 1-row call bit for bit; bits depend on the schedule and the instruction set, not
-/// on the number of threads, which share the tiles. No memory is allocated. Shapes and schedule are the caller's to
+/// on the number of threads, which share the tiles. No memory is allocated. Several rows of x are interleaved in the
+/// workspace first, m * k FP32: what does not fit is Error::bad_argument. Shapes and schedule are the caller's to
 /// check: see schedule_refusal().
 void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
-                 ThreadTeam& team);
+                 Workspace& workspace, ThreadTeam& team);
 
 }  // namespace qpn8::cpu
