@@ -15,14 +15,15 @@ std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + 
 
 }  // namespace
 
-Buffer::Buffer(std::size_t bytes) : size_(bytes) {
+Buffer::Buffer(std::size_t bytes, Pages pages) : size_(bytes) {
   if (bytes == 0) return;
-  mapped_ = round_up(bytes, bytes >= kHugePage ? kHugePage : kPage);
+  const bool huge = pages == Pages::huge && bytes >= kHugePage;
+  mapped_ = round_up(bytes, huge ? kHugePage : kPage);
   void* memory = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   data_ = static_cast<std::byte*>(memory);
   // Only advice: where the system refuses it the memory works all the same, in small pages.
-  if (bytes >= kHugePage) madvise(memory, mapped_, MADV_HUGEPAGE);
+  madvise(memory, mapped_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 Buffer::~Buffer() {

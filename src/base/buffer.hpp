@@ -5,13 +5,21 @@
 
 namespace qpn8 {
 
-/// Anonymous memory, 64-byte aligned, zeroed; in huge pages where it is large enough and the system grants them, since
-/// a decode step reads every weight once and would otherwise miss the TLB every 4 KiB. Move-only.
+/// Anonymous memory, 64-byte aligned, zeroed. Move-only.
 class Buffer {
  public:
+  enum class Pages {
+    /// Where the memory is large enough and the system grants them: a decode step reads every weight once, and would
+    /// otherwise miss the TLB every 4 KiB.
+    huge,
+    /// For memory that fills up little by little in many places, or perhaps never: the first touch of each place would
+    /// cost a whole huge page.
+    small,
+  };
+
   Buffer() = default;
   /// std::bad_alloc if the system has no such memory.
-  explicit Buffer(std::size_t bytes);
+  explicit Buffer(std::size_t bytes, Pages pages = Pages::huge);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;

@@ -225,8 +225,8 @@ class Tuner {
 std::vector<Schedule> candidate_schedules(std::int64_t k) {
   std::vector<Schedule> schedules;
   // What the kernels run well with everywhere comes first: choose_trial() keeps it unless another one gains.
-  for (const int chains : {2, 1, 4}) {
-    for (const bool prefetch : {false, true}) {
+  for (const int chains : {1, 2, 4}) {
+    for (const bool prefetch : {true, false}) {
       for (const int split : {1, 2, 4}) {
         const Schedule schedule = {.split_k = split, .accumulator_chains = chains, .prefetch = prefetch};
         if (schedule_refusal(schedule, k).empty()) schedules.push_back(schedule);
@@ -237,20 +237,13 @@ std::vector<Schedule> candidate_schedules(std::int64_t k) {
 }
 
 std::size_t choose_trial(const std::vector<ScheduleTrial>& trials) {
-  constexpr double kWorseAtEight = 1.05;
   constexpr double kGain = 0.98;
-  double best_eight = median(trials.front().eight_rows);
-  for (const ScheduleTrial& trial : trials) best_eight = std::min(best_eight, median(trial.eight_rows));
-  const auto eligible = [&](const ScheduleTrial& trial) {
-    return median(trial.eight_rows) <= kWorseAtEight * best_eight;
+  const auto cost = [](const ScheduleTrial& trial) {
+    return median(trial.one_row) + median(trial.eight_rows) / kManyRows;
   };
-  std::size_t best = trials.size();
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (!eligible(trials[i])) continue;
-    if (best == trials.size() || median(trials[i].one_row) < median(trials[best].one_row)) best = i;
-  }
-  if (eligible(trials.front()) && median(ratios(trials[best].one_row, trials.front().one_row)) > kGain) return 0;
-  return best;
+  const auto best =
+      std::min_element(trials.begin(), trials.end(), [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  return cost(*best) > kGain * cost(trials.front()) ? 0 : static_cast<std::size_t>(best - trials.begin());
 }
 
 TuneResult tune(const Hardware& hardware, const std::vector<TensorDesc>& tensors, const TuneOptions& options,

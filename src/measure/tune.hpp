@@ -53,8 +53,8 @@ struct TuneOptions {
 /// codes are asked for is fixed: neither is part of a schedule.
 std::vector<Schedule> candidate_schedules(std::int64_t k);
 
-/// Index of the trial to use: the fastest at one row of those whose eight rows take at most 5 % more than the fastest
-/// eight. Where it gains less than 2 % over the first trial, the first: that is noise.
+/// Index of the trial to use: the one with the least time a row alone plus time a row among eight. Where it gains less
+/// than 2 % over the first trial, the first: that is noise.
 std::size_t choose_trial(const std::vector<ScheduleTrial>& trials);
 
 /// Measures the schedules of each tensor with the CPU kernels in use (cpu::use_isa), on random weights that no cache

@@ -57,9 +57,10 @@ class Decoder : public Model {
     frequencies_ = loader.row(rope.frequencies);
     rope_scale_ = rope.scale;
     embedding_ = loader.table("model.embed_tokens.weight", config_.vocab_size, config_.hidden_size);
+    // The largest matrix while little else is in memory: what it is packed from stays there until it is.
+    load_head(loader);
     load_layers(loader, spec);
     final_norm_ = loader.row("model.norm.weight", config_.hidden_size);
-    load_head(loader);
     allocate_scratch();
   }
 

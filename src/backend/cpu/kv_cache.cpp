@@ -18,8 +18,10 @@ CpuKvCache::CpuKvCache(const KvShape& shape) : shape_(shape) {
   size_product(
       {shape.layers + 1, shape.slots, shape.kv_heads, shape.capacity + kKeyPanel, first_.padded_head_dim(), width},
       kWhat);
-  keys_ = allocate_buffer(size_product({shape.layers, first_.key_elements(), width}, kWhat), kWhat);
-  values_ = allocate_buffer(size_product({shape.layers, first_.value_elements(), width}, kWhat), kWhat);
+  keys_ =
+      allocate_buffer(size_product({shape.layers, first_.key_elements(), width}, kWhat), kWhat, Buffer::Pages::small);
+  values_ =
+      allocate_buffer(size_product({shape.layers, first_.value_elements(), width}, kWhat), kWhat, Buffer::Pages::small);
   first_.keys = keys_.data();
   first_.values = values_.data();
 }

@@ -19,9 +19,9 @@ std::int64_t size_product(std::initializer_list<std::int64_t> factors, std::stri
   return product;
 }
 
-Buffer allocate_buffer(std::int64_t bytes, std::string_view what) {
+Buffer allocate_buffer(std::int64_t bytes, std::string_view what, Buffer::Pages pages) {
   try {
-    return Buffer(static_cast<std::size_t>(bytes));
+    return Buffer(static_cast<std::size_t>(bytes), pages);
   } catch (const std::bad_alloc&) {
     throw Error(Error::missing_capability,
                 fmt::format("{}: {} bytes ({:.1f} GiB) of memory are needed, more than the system gives", what, bytes,

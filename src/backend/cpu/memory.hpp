@@ -15,7 +15,7 @@ namespace qpn8::cpu {
 std::int64_t size_product(std::initializer_list<std::int64_t> factors, std::string_view what);
 
 /// Zeroed memory. Error::missing_capability naming `what` and the size if the system has no room.
-Buffer allocate_buffer(std::int64_t bytes, std::string_view what);
+Buffer allocate_buffer(std::int64_t bytes, std::string_view what, Buffer::Pages pages = Buffer::Pages::huge);
 
 /// A buffer as device memory.
 class HostMemory : public DeviceMemory {

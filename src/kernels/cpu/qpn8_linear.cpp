@@ -44,8 +44,8 @@ constexpr int kTileVectors = static_cast<int>(kTileColumns / kLanes);
 // lines at once; into the second level long before, which hides what memory takes to answer while others use it too.
 constexpr int kFirstLevel = 3;  // as __builtin_prefetch() counts them
 constexpr int kSecondLevel = 2;
-constexpr std::int64_t kGroupsToFirstLevel = 16;
-constexpr std::int64_t kGroupsToSecondLevel = 48;
+constexpr std::int64_t kGroupsToFirstLevel = 4;
+constexpr std::int64_t kGroupsToSecondLevel = 24;
 
 /// A strip: kVectors vectors of channels walked side by side over k, so that enough loads and independent sums are in
 /// flight. It spans several tiles or a part of one; its width never touches the order of a sum.
