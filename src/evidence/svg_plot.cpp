@@ -12,7 +12,7 @@ namespace qpn8 {
 namespace {
 
 constexpr double kWidth = 520;
-constexpr double kLeft = 66;
+constexpr double kLeft = 76;
 constexpr double kRight = kWidth - 16;
 constexpr double kRowHeight = 74;  ///< of one histogram
 constexpr double kScatterHeight = 420;
