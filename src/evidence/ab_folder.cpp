@@ -7,6 +7,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/json_file.hpp"
+#include "base/json_rows.hpp"
 #include "evidence/report_html.hpp"
 #include "evidence/report_markdown.hpp"
 #include "qpn8/error.hpp"
@@ -97,7 +98,7 @@ void AbFolder::write(const AbResult& result) const {
   write_file(path_ / "report.md", to_markdown(result));
   write_file(path_ / "report.html", to_html(result));
   // Last, since it is what says that a run is finished.
-  write_file(path_ / kResultFile, to_json(result).dump(2) + "\n");
+  write_file(path_ / kResultFile, dump_rows(to_json(result)));
 }
 
 }  // namespace qpn8

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/atomic_file.hpp"
+#include "base/json_rows.hpp"
 #include "evidence/audit_tables.hpp"
 #include "qpn8/error.hpp"
 
@@ -191,7 +192,7 @@ void write_audit(const std::filesystem::path& folder, const AuditResult& result)
   std::filesystem::create_directories(folder, error);
   if (error) throw Error(Error::bad_file, folder.string() + ": cannot be made a folder (" + error.message() + ")");
   write_file(folder / "audit.md", to_markdown(result));
-  write_file(folder / "audit.json", to_json(result).dump(1) + "\n");
+  write_file(folder / "audit.json", dump_rows(to_json(result)));
 }
 
 void require_passed(const AuditResult& result) {

@@ -21,6 +21,7 @@ std::string text_of(const Json& object, const char* key) {
 }  // namespace
 
 void CompletionStream::event(std::string_view data, Time now) {
+  started_ = true;
   if (data == "[DONE]") {
     done_ = true;
     return;

@@ -24,8 +24,13 @@ class CompletionStream {
   /// One event. Error::bad_value for one that is not JSON, or that holds the server's error, with its message.
   void event(std::string_view data, Time now);
 
-  /// Whether the stream came to its end; one that did not was cut off.
+  bool started() const { return started_; }  ///< whether anything came
+
+  /// Whether the answer came to its end; one that did not was cut off.
   bool complete() const { return done_ || !output_.finish_reason.empty(); }
+
+  /// Whether nothing more can come, not even the usage, which follows the answer's end.
+  bool done() const { return done_; }
 
   ArmOutput finish();
 
@@ -38,6 +43,7 @@ class CompletionStream {
   std::map<std::string, std::int32_t> numbers_;  ///< of the pieces
   std::optional<std::int64_t> counted_;          ///< by the server
   ArmOutput output_;
+  bool started_ = false;
   bool done_ = false;
 };
 

@@ -168,9 +168,13 @@ EndpointArm::Attempt EndpointArm::attempt(const std::string& body) const {
   if (status != 0 && status != 200) {
     return {std::nullopt, fmt::format("status {}: {}", status, error_text(refusal)), is_temporary(status)};
   }
-  if (!result) return {std::nullopt, "no answer (" + httplib::to_string(result.error()) + ")", true};
-  if (!stream.complete()) return {std::nullopt, "the answer was cut off before its end", true};
-  return {stream.finish(), {}, false};
+  // Some servers close the connection right behind the last event, which HTTP takes for an answer cut off.
+  if (stream.done() || (result && stream.complete())) return {stream.finish(), {}, false};
+  if (stream.started()) return {std::nullopt, "the answer was cut off before its end", true};
+  if (status == 200) {
+    return {std::nullopt, "status 200, and no event followed (a prompt too long for it? its log may tell)", true};
+  }
+  return {std::nullopt, "no answer (" + httplib::to_string(result.error()) + ")", true};
 }
 
 Json EndpointArm::config() const {

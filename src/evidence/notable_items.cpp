@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "evidence/ab_summary.hpp"
@@ -11,6 +12,9 @@
 
 namespace qpn8 {
 namespace {
+
+/// Where most outputs are as long as before, any change lies outside the fences; one of a few words tells nothing.
+constexpr double kLeastLengthChange = 10.0;  // tokens
 
 const ItemRecord& a_of(const ItemRecords& records) { return records[static_cast<std::size_t>(ArmName::a)]; }
 const ItemRecord& b_of(const ItemRecords& records) { return records[static_cast<std::size_t>(ArmName::b)]; }
@@ -77,7 +81,8 @@ std::vector<NotableItem> outlying_items(std::span<const ItemRecords> items) {
     const auto ratio = decode_ratio(records);
     if (ratio && outside(*ratio, usual_ratio)) reasons.push_back(fmt::format("decode ratio {:.2f}", *ratio));
     const double change = length_change(records);
-    if (outside(change, usual_change)) reasons.push_back(fmt::format("length {:+.0f} tokens", change));
+    if (outside(change, usual_change) && std::abs(change) >= kLeastLengthChange)
+      reasons.push_back(fmt::format("length {:+.0f} tokens", change));
     if (!reasons.empty()) found.push_back({&records, fmt::format("{}", fmt::join(reasons, ", "))});
   }
   return found;

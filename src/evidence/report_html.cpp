@@ -24,6 +24,13 @@ std::string html_figures(std::string_view cell) {
   return html;
 }
 
+/// Keeps a percent sign on the line of its number.
+std::string with_units(std::string html) {
+  for (std::size_t at = html.find(" %"); at != std::string::npos; at = html.find(" %", at))
+    html.replace(at, 1, "&nbsp;");
+  return html;
+}
+
 enum class Cells : std::uint8_t { text, figures };
 
 std::string html_table(const Table& table, Cells cells) {
@@ -32,7 +39,7 @@ std::string html_table(const Table& table, Cells cells) {
   for (const std::string& cell : table.header) html += "<th scope=\"col\">" + html_text(cell) + "</th>";
   html += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
-    html += "<tr><th scope=\"row\">" + html_text(row.front()) + "</th>";
+    html += "<tr><th scope=\"row\">" + with_units(html_text(row.front())) + "</th>";
     for (std::size_t i = 1; i < row.size(); ++i)
       html += "<td>" + (cells == Cells::figures ? html_figures(row[i]) : html_text(row[i])) + "</td>";
     html += "</tr>\n";

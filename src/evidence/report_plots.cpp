@@ -28,11 +28,11 @@ PlotSeries series_of(const AbResult& result, ArmName arm, const Value& value) {
 }
 
 Figure histogram(const AbResult& result, const std::string& title, const std::string& axis, const std::string& caption,
-                 const std::vector<ArmName>& arms, const Value& value) {
+                 Values kind, const std::vector<ArmName>& arms, const Value& value) {
   std::vector<PlotSeries> series;
   series.reserve(arms.size());
   for (const ArmName arm : arms) series.push_back(series_of(result, arm, value));
-  return {title, histogram_plot(title, axis, series), caption};
+  return {title, histogram_plot(title, axis, kind, series), caption};
 }
 
 Figure paired_speed(const AbResult& result) {
@@ -49,9 +49,8 @@ Figure paired_speed(const AbResult& result) {
          outlying.contains(&records)});
   }
   const std::string title = "Decode speed, item by item";
-  return {
-      title, paired_scatter(title, "A, tok/s", "B, tok/s", points),
-      "One point an item. Above the diagonal B is faster; points that stand out are in the table of outlying items."};
+  return {title, paired_scatter(title, "A, tok/s", "B, tok/s", points),
+          "One point an item. Above the diagonal B is faster; what is red is in the list of outlying items."};
 }
 
 }  // namespace
@@ -60,27 +59,29 @@ std::vector<Figure> report_figures(const AbResult& result) {
   using enum ArmName;
   return {
       paired_speed(result),
-      histogram(result, "Decode speed of each arm", "tok/s",
-                "A and A/A are the same arm: as far as they lie apart, a distance between A and B means nothing.",
-                {a, b, aa},
-                [](const ItemRecord& record, const ItemRecord&) -> std::optional<double> {
-                  if (record.decode_tokens_per_s <= 0) return std::nullopt;
-                  return record.decode_tokens_per_s;
-                }),
       histogram(
-          result, "Change of the output's length", "tokens, arm minus A",
+          result, "Decode speed of each arm", "decode speed, tok/s",
+          "A and A/A are the same arm: as far as they lie apart, a distance between A and B means nothing. Heights are "
+          "outputs, each arm's by its own peak.",
+          Values::real, {a, b, aa},
+          [](const ItemRecord& record, const ItemRecord&) -> std::optional<double> {
+            if (record.decode_tokens_per_s <= 0) return std::nullopt;
+            return record.decode_tokens_per_s;
+          }),
+      histogram(
+          result, "Change of the output's length", "output tokens, arm minus A",
           "At zero the output is as long as A's. A shift to the right is an arm that rambles, and pays for its speed.",
-          {b, aa},
+          Values::whole, {b, aa},
           [](const ItemRecord& record, const ItemRecord& first) -> std::optional<double> {
             return static_cast<double>(record.output_tokens - first.output_tokens);
           }),
       histogram(
-          result, "Repetition", "repeated-4-gram rate",
-          "Arithmetic repeats itself a little; a decoder that loops is near 1.", {a, b, aa},
+          result, "Repetition", "repeated-4-gram rate, 0 to 1",
+          "Arithmetic repeats itself a little; a decoder that loops is near 1.", Values::real, {a, b, aa},
           [](const ItemRecord& record, const ItemRecord&) -> std::optional<double> { return record.repeated_4gram; }),
-      histogram(result, "Where outputs part from A's", "first divergent token",
+      histogram(result, "Where outputs part from A's", "position of the first divergent token",
                 "Only outputs that do differ. Recorded for curiosity: where a text parts says nothing of its quality.",
-                {b, aa},
+                Values::whole, {b, aa},
                 [](const ItemRecord& record, const ItemRecord&) -> std::optional<double> {
                   if (!record.first_divergent_token) return std::nullopt;
                   return static_cast<double>(*record.first_divergent_token);

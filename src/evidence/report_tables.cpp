@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "evidence/signed_text.hpp"
+
 namespace qpn8 {
 namespace {
 
@@ -21,10 +23,10 @@ struct Row {
 };
 
 std::string percent(double fraction) { return fmt::format("{:.2f} %", fraction * 100); }
-std::string points(double fraction) { return fmt::format("{:+.2f} points", fraction * 100); }
+std::string points(double fraction) { return signed_text(fraction * 100) + " points"; }
 
 std::string points(const Interval& interval) {
-  return fmt::format("{:+.2f} to {:+.2f}", interval.low * 100, interval.high * 100);
+  return signed_text(interval.low * 100) + " to " + signed_text(interval.high * 100);
 }
 
 std::string share(std::int64_t part, std::int64_t whole) {
@@ -117,8 +119,7 @@ Table paired_table(const AbResult& result) {
        [](const Summary& pair) {
          return pair.first_divergence_median ? fmt::format("{:.0f}", *pair.first_divergence_median) : "-";
        }},
-      {"length change, mean",
-       [](const Summary& pair) { return fmt::format("{:+.2f} tokens", pair.length_change_mean); }},
+      {"length change, mean", [](const Summary& pair) { return signed_text(pair.length_change_mean) + " tokens"; }},
       {"rise of invalid (95 %)", [](const Summary& pair) { return rise(pair.invalid); }},
       {"rise of truncated (95 %)", [](const Summary& pair) { return rise(pair.truncated); }},
       {"rise of repetitive (95 %)", [](const Summary& pair) { return rise(pair.repetitive); }},

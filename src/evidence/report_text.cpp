@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "evidence/signed_text.hpp"
+
 namespace qpn8 {
 namespace {
 
@@ -16,13 +18,13 @@ std::string arm_row(std::string_view name, const ArmSummary& arm) {
 std::string paired_lines(const PairedSummary& paired) {
   std::string text = fmt::format(
       "discordant  only A right {}, only B right {}; exact McNemar p = {:.4f}\n"
-      "accuracy    B - A = {:+.2f} points, 95 % interval {:+.2f} to {:+.2f}\n",
-      paired.correct.only_a, paired.correct.only_b, paired.mcnemar_p, paired.correct.difference() * 100,
-      paired.accuracy_diff_ci.low * 100, paired.accuracy_diff_ci.high * 100);
+      "accuracy    B - A = {} points, 95 % interval {} to {}\n",
+      paired.correct.only_a, paired.correct.only_b, paired.mcnemar_p, signed_text(paired.correct.difference() * 100),
+      signed_text(paired.accuracy_diff_ci.low * 100), signed_text(paired.accuracy_diff_ci.high * 100));
   if (paired.decode_ratio_ci) {
-    text += fmt::format("decode      B / A = {:.3f} mean, {:.3f} median, 95 % interval {:.3f} to {:.3f}\n",
-                        *paired.decode_ratio_mean, *paired.decode_ratio_median, paired.decode_ratio_ci->low,
-                        paired.decode_ratio_ci->high);
+    text += fmt::format("decode      B / A = {:.3f} mean, 95 % interval {:.3f} to {:.3f}; {:.3f} median\n",
+                        *paired.decode_ratio_mean, paired.decode_ratio_ci->low, paired.decode_ratio_ci->high,
+                        *paired.decode_ratio_median);
   }
   text += fmt::format("texts       {} of {} identical\n", paired.identical_text, paired.items);
   return text;

@@ -12,11 +12,11 @@ namespace qpn8 {
 namespace {
 
 constexpr double kWidth = 520;
-constexpr double kLeft = 56;
+constexpr double kLeft = 76;
 constexpr double kRight = kWidth - 16;
 constexpr double kRowHeight = 74;  ///< of one histogram
 constexpr double kScatterHeight = 420;
-constexpr int kBins = 32;
+constexpr int kMostBins = 32;
 
 /// From values to a stretch of the drawing; `from` > `to` turns it round, as a vertical axis needs.
 struct Scale {
@@ -57,44 +57,71 @@ std::string open_svg(const std::string& title, double height) {
 }
 
 /// Ticks below the drawing, with lines up to `top`.
-std::string horizontal_axis(const Scale& x, double top, double bottom, const std::string& label) {
+std::string horizontal_axis(const Scale& x, double top, double bottom, const std::string& label,
+                            double least_step = 0.0) {
   std::string svg;
-  for (const double tick : nice_ticks(x.low, x.high, 6)) {
+  for (const double tick : nice_ticks(x.low, x.high, 6, least_step)) {
     svg += line("grid", x(tick), top, x(tick), bottom);
     svg += text_at(x(tick), bottom + 16, "middle", number(tick));
   }
   return svg + text_at((kLeft + kRight) / 2, bottom + 36, "middle", label, "axis");
 }
 
-std::vector<int> bin_counts(const PlotSeries& series, const Scale& x) {
-  std::vector<int> counts(kBins, 0);
+/// A histogram's range, cut into bins of one width.
+struct Bins {
+  double low;
+  double width;
+  int count;
+
+  double high() const { return low + width * count; }
+};
+
+Bins bins_of(const std::vector<double>& values, Values kind) {
+  if (kind == Values::whole && !values.empty()) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const double width = std::ceil((*most - *least + 1) / kMostBins);
+    return {*least - 0.5, width, static_cast<int>(std::ceil((*most - *least + 1) / width))};
+  }
+  const auto [low, high] = range_of(values);
+  return {low, (high - low) / kMostBins, kMostBins};
+}
+
+std::vector<int> bin_counts(const PlotSeries& series, const Bins& bins) {
+  std::vector<int> counts(static_cast<std::size_t>(bins.count), 0);
   for (const double value : series.values) {
-    const double position = (value - x.low) / (x.high - x.low) * kBins;
-    ++counts[static_cast<std::size_t>(std::clamp(static_cast<int>(position), 0, kBins - 1))];
+    const auto bin = static_cast<int>((value - bins.low) / bins.width);
+    ++counts[static_cast<std::size_t>(std::clamp(bin, 0, bins.count - 1))];
   }
   return counts;
 }
 
-std::string histogram_row(const PlotSeries& series, const Scale& x, double top) {
-  const double bottom = top + kRowHeight - 12;
-  std::string svg = line("base", kLeft, bottom, kRight, bottom);
-  svg += text_at(kLeft - 8, (top + bottom) / 2 + 4, "end", series.name, "name");
-  if (series.values.empty()) return svg + text_at((kLeft + kRight) / 2, bottom - 8, "middle", "no values");
-  const std::vector<int> counts = bin_counts(series, x);
+/// Bars of the counts, over a base line at `bottom`; a pointer on a bar is told its numbers.
+std::string bars(const PlotSeries& series, const Bins& bins, const Scale& x, double top, double bottom) {
+  const std::vector<int> counts = bin_counts(series, bins);
   const int most = *std::max_element(counts.begin(), counts.end());
-  const double width = (kRight - kLeft) / kBins;
-  for (int bin = 0; bin < kBins; ++bin) {
+  std::string svg = text_at(kLeft - 8, (top + bottom) / 2 + 18, "end", fmt::format("peak {}", most), "peak");
+  for (int bin = 0; bin < bins.count; ++bin) {
     const int count = counts[static_cast<std::size_t>(bin)];
     if (count == 0) continue;
     // A single value among thousands must still be seen.
     const double height = std::max(2.0, (bottom - top - 14) * count / most);
-    const double low = x.low + (x.high - x.low) * bin / kBins;
+    const double low = bins.low + bins.width * bin;
+    const double left = x(low);
     svg += fmt::format(
         "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{} of {} in {:.4g} to "
         "{:.4g}</title></rect>",
-        series.css_class, kLeft + width * bin + 0.5, bottom - height, width - 1, height, count, series.values.size(),
-        low, low + (x.high - x.low) / kBins);
+        series.css_class, left + 0.5, bottom - height, x(low + bins.width) - left - 1, height, count,
+        series.values.size(), low, low + bins.width);
   }
+  return svg;
+}
+
+std::string histogram_row(const PlotSeries& series, const Bins& bins, const Scale& x, double top) {
+  const double bottom = top + kRowHeight - 12;
+  std::string svg = line("base", kLeft, bottom, kRight, bottom);
+  svg += text_at(kLeft - 8, (top + bottom) / 2 + 4, "end", series.name, "name");
+  if (series.values.empty()) return svg + text_at((kLeft + kRight) / 2, bottom - 8, "middle", "no values");
+  svg += bars(series, bins, x, top, bottom);
   const double middle = median(series.values);
   svg += line("median", x(middle), top, x(middle), bottom);
   const bool right_half = x(middle) > (kLeft + kRight) / 2;
@@ -105,8 +132,8 @@ std::string histogram_row(const PlotSeries& series, const Scale& x, double top) 
 
 }  // namespace
 
-std::vector<double> nice_ticks(double low, double high, int count) {
-  const double raw = (high - low) / count;
+std::vector<double> nice_ticks(double low, double high, int count, double least) {
+  const double raw = std::max((high - low) / count, least);
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
   double step = 10 * power;
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -123,17 +150,18 @@ std::vector<double> nice_ticks(double low, double high, int count) {
   return ticks;
 }
 
-std::string histogram_plot(const std::string& title, const std::string& axis, const std::vector<PlotSeries>& series) {
+std::string histogram_plot(const std::string& title, const std::string& axis, Values kind,
+                           const std::vector<PlotSeries>& series) {
   std::vector<double> all;
   for (const PlotSeries& one : series) all.insert(all.end(), one.values.begin(), one.values.end());
-  const auto [low, high] = range_of(all);
-  const Scale x{low, high, kLeft, kRight};
+  const Bins bins = bins_of(all, kind);
+  const Scale x{bins.low, bins.high(), kLeft, kRight};
   const double bottom = 8 + kRowHeight * static_cast<double>(series.size());
   std::string svg = open_svg(title, bottom + 44);
-  svg += horizontal_axis(x, 8, bottom, axis);
+  svg += horizontal_axis(x, 8, bottom, axis, kind == Values::whole ? 1.0 : 0.0);
   double top = 8;
   for (const PlotSeries& one : series) {
-    svg += histogram_row(one, x, top);
+    svg += histogram_row(one, bins, x, top);
     top += kRowHeight;
   }
   return svg + "</svg>";

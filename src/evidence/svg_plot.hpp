@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,15 @@ struct PlotPoint {
   bool marked = false;  ///< drawn to stand out
 };
 
-/// Round numbers in [low, high], some `count` of them; low < high.
-std::vector<double> nice_ticks(double low, double high, int count);
+/// Round numbers in [low, high], some `count` of them, at least `least` apart; low < high.
+std::vector<double> nice_ticks(double low, double high, int count, double least = 0.0);
 
-/// One histogram a series, below each other over one axis, each with its median. A series without values says so.
-std::string histogram_plot(const std::string& title, const std::string& axis, const std::vector<PlotSeries>& series);
+enum class Values : std::uint8_t { real, whole };  ///< whole numbers get bins centred on them, a whole number wide
+
+/// One histogram a series, below each other over one axis, each with its median and the count of its highest bin, which
+/// fills its height. A series without values says so.
+std::string histogram_plot(const std::string& title, const std::string& axis, Values kind,
+                           const std::vector<PlotSeries>& series);
 
 /// Points over two axes of the same range, with the diagonal where both are equal.
 std::string paired_scatter(const std::string& title, const std::string& x_axis, const std::string& y_axis,

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <optional>
 
+#include "evidence/signed_text.hpp"
+
 namespace qpn8 {
 namespace {
 
-std::string points(double fraction) { return fmt::format("{:+.2f}", fraction * 100); }
+std::string points(double fraction) { return signed_text(fraction * 100); }
 
 std::string points(const Interval& interval) {
   return fmt::format("{} to {} points", points(interval.low), points(interval.high));

@@ -201,6 +201,40 @@ TEST(EndpointArm, GivesUpAfterTheAllowedRetriesNamingTheEndpoint) {
   EXPECT_EQ(server.bodies().size(), 3U);
 }
 
+/// Sends events and closes the connection without HTTP's own end of the answer.
+FakeServer::Answer cut_events(const std::vector<std::string>& list) {
+  return [=](httplib::Response& response) {
+    response.set_chunked_content_provider("text/event-stream", [=](std::size_t, httplib::DataSink& sink) {
+      for (const std::string& event : list) {
+        const std::string text = "data: " + event + "\n\n";
+        sink.write(text.data(), text.size());
+      }
+      return false;
+    });
+  };
+}
+
+TEST(EndpointArm, TakesAnAnswerWhoseConnectionIsClosedBehindItsLastEvent) {
+  const FakeServer server({cut_events(kWhole)});
+  const ArmOutput output = server.ask();
+  EXPECT_EQ(output.retries, 0);
+  EXPECT_EQ(output.text, "It is \\boxed{4}");
+}
+
+TEST(EndpointArm, TriesAgainWhereTheConnectionIsClosedBeforeTheUsage) {
+  const FakeServer server({cut_events({delta("It is "), kStop}), events(kWhole)});
+  EXPECT_EQ(server.ask().retries, 1);
+}
+
+TEST(EndpointArm, SaysThatAServerBeganAnAnswerAndSentNothing) {
+  // llama-cpp-python does so when a prompt does not fit its context, and keeps the reason to its log.
+  for (const auto& answer : {cut_events({}), events({})}) {
+    const FakeServer server({answer});
+    expect_error(
+        Error::bad_argument, [&] { server.ask(1); }, "status 200, and no event followed", "its log", "attempt 2");
+  }
+}
+
 TEST(EndpointArm, DoesNotRepeatARequestThatIsWrong) {
   const FakeServer server({status(404, R"({"error": {"message": "no model small"}})")});
   expect_error(

@@ -11,6 +11,7 @@
 #include "evidence/report_html.hpp"
 #include "evidence/report_markdown.hpp"
 #include "evidence/report_text.hpp"
+#include "evidence/signed_text.hpp"
 #include "evidence/svg_plot.hpp"
 
 namespace qpn8 {
@@ -119,11 +120,38 @@ TEST(SvgPlot, TicksAreRoundAndInside) {
   EXPECT_THAT(nice_ticks(0.011, 0.019, 4), Each(::testing::AllOf(::testing::Ge(0.011), ::testing::Le(0.019))));
 }
 
+TEST(SvgPlot, WholeNumbersHaveBinsAndTicksOfTheirOwn) {
+  const std::string svg = histogram_plot("t", "x", Values::whole, {{"A", "series-a", {-2, 0, 0, 0}}});
+  EXPECT_THAT(svg, HasSubstr("1 of 4 in -2.5 to -1.5<"));
+  EXPECT_THAT(svg, HasSubstr("3 of 4 in -0.5 to 0.5<"));
+  EXPECT_THAT(svg, HasSubstr(">peak 3<"));
+  EXPECT_THAT(svg, Not(HasSubstr(">-1.5<"))) << "no half tokens on the axis";
+  const std::string wide = histogram_plot("t", "x", Values::whole, {{"A", "series-a", {0, 99}}});
+  EXPECT_THAT(wide, HasSubstr("1 of 2 in -0.5 to 3.5<"));
+  EXPECT_THAT(wide, HasSubstr("1 of 2 in 95.5 to 99.5<"));
+}
+
+TEST(SignedText, ZeroHasOneSign) {
+  EXPECT_EQ(signed_text(-0.0039), "+0.00");
+  EXPECT_EQ(signed_text(0.0), "+0.00");
+  EXPECT_EQ(signed_text(-0.006), "-0.01");
+  EXPECT_EQ(signed_text(12.25), "+12.25");
+}
+
+TEST(NotableItems, AChangeOfAFewTokensIsNoOutlier) {
+  AbResult result = a_result();
+  result.items[7][1].output_tokens += 3;
+  EXPECT_EQ(outlying_items(result.items).size(), 1U);
+  result.items[7][1].output_tokens += 30;
+  EXPECT_EQ(outlying_items(result.items).size(), 2U);
+}
+
 TEST(SvgPlot, SurvivesNoValuesAndEqualValues) {
   for (const std::string& svg :
-       {histogram_plot("t", "x", {{"A", "series-a", {}}, {"B", "series-b", {}}}),
-        histogram_plot("t", "x", {{"A", "series-a", {0, 0, 0}}}), histogram_plot("t", "x", {{"A", "series-a", {-7}}}),
-        paired_scatter("t", "x", "y", {}), paired_scatter("t", "x", "y", {{5, 5, "p", false}})}) {
+       {histogram_plot("t", "x", Values::whole, {{"A", "series-a", {}}, {"B", "series-b", {}}}),
+        histogram_plot("t", "x", Values::whole, {{"A", "series-a", {0, 0, 0}}}),
+        histogram_plot("t", "x", Values::real, {{"A", "series-a", {-7}}}), paired_scatter("t", "x", "y", {}),
+        paired_scatter("t", "x", "y", {{5, 5, "p", false}})}) {
     EXPECT_THAT(svg, HasSubstr("</svg>"));
     EXPECT_THAT(svg, Not(HasSubstr("nan")));
     EXPECT_THAT(svg, Not(HasSubstr("inf")));
