@@ -61,9 +61,9 @@ InputStream::InputStream(const std::filesystem::path& file)
   exceptions(std::ios::badbit);  // has the streambuf's Error thrown on by the functions that read
 }
 
-InputStream::InputStream(int descriptor, const std::string& name)
+InputStream::InputStream(int descriptor, std::string name)
     : std::istream(nullptr),
-      name_(name),
+      name_(std::move(name)),
       buffer_(std::make_unique<DescriptorBuffer>(descriptor, /*owned=*/false, name_)) {
   rdbuf(buffer_.get());
   exceptions(std::ios::badbit);

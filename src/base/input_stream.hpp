@@ -17,7 +17,7 @@ class InputStream : public std::istream {
   explicit InputStream(const std::filesystem::path& file);
 
   /// A descriptor that stays the caller's.
-  InputStream(int descriptor, const std::string& name);
+  InputStream(int descriptor, std::string name);
 
   ~InputStream() override;
   InputStream(const InputStream&) = delete;

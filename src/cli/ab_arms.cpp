@@ -27,8 +27,8 @@ LoadObserver candidate_observer() {
 
 }  // namespace
 
-ArmLoader::ArmLoader(const Flags& flags, const GenerationRequest& request)
-    : request_(request), a_(parse(flags, flags.args_a)), b_(parse(flags, flags.args_b)) {}
+ArmLoader::ArmLoader(const Flags& flags, GenerationRequest request)
+    : request_(std::move(request)), a_(parse(flags, flags.args_a)), b_(parse(flags, flags.args_b)) {}
 
 ArmLoader::Spec ArmLoader::parse(const Flags& flags, const std::vector<std::string>& own_args) const {
   const Json own = parse_engine_args(own_args);

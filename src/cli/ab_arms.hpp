@@ -32,7 +32,7 @@ class ArmLoader {
   };
 
   /// Parses both arms' arguments and reads the engines' front ends. `request` is what each output is asked with.
-  ArmLoader(const Flags& flags, const GenerationRequest& request);
+  ArmLoader(const Flags& flags, GenerationRequest request);
 
   /// Error::bad_argument names the first item that an engine cannot take: one whose first turn does not fit its
   /// context.

@@ -47,7 +47,7 @@ Hardware parse_hardware_flag(const std::string& name) {
 /// The hardware of --hardware, or this machine's; the engine's options must not ask for another.
 Hardware hardware_for(const PlanCommand& command, const EngineOptions& options) {
   if (!command.hardware) return chosen_hardware(options);
-  const Hardware hardware = parse_hardware_flag(*command.hardware);
+  Hardware hardware = parse_hardware_flag(*command.hardware);
   const auto refuse = [&](const char* option, const std::string& value) {
     throw Error(Error::bad_argument,
                 fmt::format("--hardware {}: {} says {}; give one of the two", *command.hardware, option, value));

@@ -48,7 +48,7 @@ struct TuneOptions {
   Repeats repeats = {.warmups = 1, .counted = 7};
 };
 
-/// Every schedule that the CPU kernels have for k inputs: 1, 2 and 4 parts where they divide k, each with 1, 2 and 4
+/// Every schedule that the CPU kernels have for k inputs: 1, 2, 4 and 8 parts where they divide k, each with 1, 2 and 4
 /// chains, with and without prefetch. The width of a strip of channels follows from rows and chains, and how far ahead
 /// codes are asked for is fixed: neither is part of a schedule.
 std::vector<Schedule> candidate_schedules(std::int64_t k);

@@ -174,7 +174,7 @@ TEST(Plan, JsonHasTheKeysThatOtherProgramsRelyOn) {
   EXPECT_EQ(json["projections"][0].dump(),
             R"({"name":"model.layers.0.self_attn.qkv_proj","role":"self_attn.qkv_proj","layer_tp":1,"k":384,"n":640,)"
             R"("groups":1,"route":"qpn8","reason":"admitted by contract cpu-avx2","contract":"cpu-avx2",)"
-            R"("schedule":{"split_k":1,"accumulator_chains":2,"prefetch":true},"padded_n":640})");
+            R"("schedule":{"split_k":8,"accumulator_chains":2,"prefetch":true},"padded_n":640})");
   const auto& router = json["projections"][4];
   EXPECT_EQ(router["route"], "dense");
   EXPECT_TRUE(router["schedule"].is_null());
@@ -202,7 +202,7 @@ TEST(Plan, SummaryLineCountsAndNamesTheContracts) {
 TEST(Plan, TableShowsEveryProjectionWithItsReason) {
   const std::string table = to_table(plan_of(decoder()));
   for (const ProjectionDesc& projection : decoder()) EXPECT_THAT(table, HasSubstr(projection.name));
-  EXPECT_THAT(table, AllOf(HasSubstr("cpu-avx2 (split 1, chains 2, prefetch)"), HasSubstr("role mlp.router: "),
+  EXPECT_THAT(table, AllOf(HasSubstr("cpu-avx2 (split 8, chains 2, prefetch)"), HasSubstr("role mlp.router: "),
                            HasSubstr("hardware is cpu-avx2, the contract holds for sm70"), HasSubstr("384x640")));
   const auto padded = plan_of({{"inject", test::online_tensors().back()}}, {}, {4, 1, 1, false}, test::sm70());
   EXPECT_THAT(to_table(padded), HasSubstr("10240x336 padded to 384"));

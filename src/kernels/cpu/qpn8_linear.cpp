@@ -77,6 +77,7 @@ class Strip {
     const std::int64_t groups = job_.k / kKGroup;
     const std::int64_t part_groups = groups / job_.schedule.split_k;
     const std::int64_t block_groups = job_.block_k / kKGroup;
+    if (job_.schedule.prefetch) prefetch_next_strip();
     for (std::int64_t part = 0; part < groups; part += part_groups) {
       const std::int64_t part_end = part + part_groups;
       for (std::int64_t begin = part; begin < part_end;) {
@@ -149,6 +150,21 @@ class Strip {
           __builtin_prefetch(codes_[t] + offset + quad * kQuadBytes + line, 0, kLevel);
         }
       }
+    }
+  }
+
+  /// What the strip after this one reads besides codes: few bytes, but it would wait for each of them at its beginning.
+  HWY_INLINE void prefetch_next_strip() const {
+    constexpr std::int64_t kLine = 64;
+    const std::int64_t groups = job_.k / kKGroup;
+    for (int t = 0; t < kTiles; ++t) {
+      for (std::int64_t byte = 0; byte < groups; byte += kLine) {
+        __builtin_prefetch(small_[t] + kTiles * groups + byte, 0, kFirstLevel);
+      }
+    }
+    if (job_.block_scales) return;
+    for (int v = 0; v < kVectors; ++v) {
+      __builtin_prefetch(job_.scales + first_channel_ + (kVectors + v) * kLanes, 0, kFirstLevel);
     }
   }
 
