@@ -12,9 +12,9 @@ int processor_count();
 
 /// A fixed set of threads that run the same body together and wait for each other: the caller is member 0.
 ///
-/// The team is persistent; handing a body over allocates nothing and takes no lock while members are spinning. Work is
-/// divided by position, never by who comes first, so that results cannot depend on timing.
-/// One body at a time: run() is not re-entrant and must be called by one thread at a time.
+/// The team is persistent; handing a body over allocates nothing and takes no lock while members are spinning. Which
+/// member computes an element may depend on timing, what it computes must not. One body at a time: run() is not
+/// re-entrant and must be called by one thread at a time.
 class ThreadTeam {
  public:
   /// threads >= 1, else Error::bad_argument.
@@ -53,8 +53,30 @@ class ThreadTeam {
     });
   }
 
+  /// The same for a long walk through memory: a member takes its own range a grain at a time from the front, and, once
+  /// it is through, what others have left from the back. A member whose processor is slowed down, as a shared machine's
+  /// are, then holds nobody up, and each still reads its own part in order. body() is called for at most `grain`
+  /// elements. At most 2^32 - 1 grains.
+  template <class Body>
+  void for_shared_ranges(std::int64_t count, std::int64_t grain, Body&& body) {
+    const std::int64_t blocks = (count + grain - 1) / grain;
+    const auto call = [&](std::int64_t block) { body(block * grain, std::min(count, (block + 1) * grain)); };
+    if (size() == 1 || blocks <= 1) {
+      for (std::int64_t block = 0; block < blocks; ++block) call(block);
+      return;
+    }
+    share(blocks);
+    run([&](int member) {
+      for (std::int64_t block = take(member); block >= 0; block = take(member)) call(block);
+    });
+  }
+
  private:
   void run_erased(void (*call)(void*, int), void* object);
+  /// Deals [0, blocks) out to the members.
+  void share(std::int64_t blocks);
+  /// A block for a member, -1 if none is left.
+  std::int64_t take(int member);
 
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.hpp"
 #include "qpn8/error.hpp"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -38,13 +39,50 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint3
   return word.load(std::memory_order_acquire);
 }
 
+/// The blocks [front, back) that a member has left, both in one word, so that its owner and a helper cannot take the
+/// same.
+class alignas(64) Share {
+ public:
+  void set(std::uint64_t front, std::uint64_t back) { word_.store(front | back << 32, std::memory_order_relaxed); }
+
+  std::int64_t left() const {
+    const std::uint64_t word = word_.load(std::memory_order_relaxed);
+    return static_cast<std::int64_t>(word >> 32) - static_cast<std::int64_t>(word & kFront);
+  }
+
+  std::int64_t take_front() {
+    return take([](std::uint64_t word) { return word + 1; }, [](std::uint64_t word) { return word & kFront; });
+  }
+  std::int64_t take_back() {
+    return take([](std::uint64_t word) { return word - (std::uint64_t{1} << 32); },
+                [](std::uint64_t word) { return (word >> 32) - 1; });
+  }
+
+ private:
+  static constexpr std::uint64_t kFront = 0xffffffffU;
+
+  template <class Next, class Taken>
+  std::int64_t take(Next next, Taken taken) {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    while ((word & kFront) < word >> 32) {
+      if (word_.compare_exchange_weak(word, next(word), std::memory_order_relaxed)) {
+        return static_cast<std::int64_t>(taken(word));
+      }
+    }
+    return -1;
+  }
+
+  std::atomic<std::uint64_t> word_{0};
+};
+
 }  // namespace
 
 int processor_count() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 class ThreadTeam::Impl {
  public:
-  explicit Impl(int threads) : failures_(static_cast<std::size_t>(threads)) {
+  explicit Impl(int threads)
+      : shares_(static_cast<std::size_t>(threads)), failures_(static_cast<std::size_t>(threads)) {
     workers_.reserve(static_cast<std::size_t>(threads - 1));
     for (int member = 1; member < threads; ++member) {
       workers_.emplace_back([this, member] { work(member); });
@@ -77,6 +115,28 @@ class ThreadTeam::Impl {
       left = wait_for_change(running_, left);
     }
     rethrow_first();
+  }
+
+  /// Before run(), which hands the shares over with the body.
+  void share(std::int64_t blocks) {
+    const auto members = static_cast<std::int64_t>(shares_.size());
+    check(blocks < std::int64_t{1} << 32, "blocks are counted in 32 bits");
+    for (std::int64_t member = 0; member < members; ++member) {
+      shares_[static_cast<std::size_t>(member)].set(static_cast<std::uint64_t>(blocks * member / members),
+                                                    static_cast<std::uint64_t>(blocks * (member + 1) / members));
+    }
+  }
+
+  std::int64_t take(int member) {
+    const std::int64_t own = shares_[static_cast<std::size_t>(member)].take_front();
+    if (own >= 0) return own;
+    for (;;) {
+      const auto most = std::max_element(shares_.begin(), shares_.end(),
+                                         [](const Share& a, const Share& b) { return a.left() < b.left(); });
+      if (most->left() <= 0) return -1;
+      const std::int64_t block = most->take_back();
+      if (block >= 0) return block;
+    }
   }
 
  private:
@@ -112,6 +172,7 @@ class ThreadTeam::Impl {
   bool stop_ = false;  // written before, and read after, a change of epoch_
   alignas(64) std::atomic<std::uint32_t> epoch_{0};
   alignas(64) std::atomic<std::uint32_t> running_{0};
+  std::vector<Share> shares_;
   std::vector<std::exception_ptr> failures_;
   std::vector<std::thread> workers_;
 };
@@ -126,6 +187,10 @@ ThreadTeam::ThreadTeam(int threads) {
 ThreadTeam::~ThreadTeam() = default;
 
 int ThreadTeam::size() const { return impl_->size(); }
+
+void ThreadTeam::share(std::int64_t blocks) { impl_->share(blocks); }
+
+std::int64_t ThreadTeam::take(int member) { return impl_->take(member); }
 
 void ThreadTeam::run_erased(void (*call)(void*, int), void* object) { impl_->run(call, object); }
 

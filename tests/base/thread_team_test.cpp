@@ -48,6 +48,32 @@ TEST(ThreadTeam, RangesCoverEverythingOnceWithBordersOnTheGrain) {
   }
 }
 
+TEST(ThreadTeam, SharedRangesCoverEverythingOnceInGrains) {
+  for (const int threads : {1, 2, 3, 7}) {
+    ThreadTeam team(threads);
+    for (const std::int64_t count : {0, 1, 5, 64, 1000}) {
+      std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
+      team.for_shared_ranges(count, 4, [&](std::int64_t begin, std::int64_t end) {
+        EXPECT_EQ(begin % 4, 0);
+        EXPECT_TRUE(end == begin + 4 || end == count);
+        for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+      });
+      for (const auto& visit : visits) EXPECT_EQ(visit, 1);
+    }
+  }
+}
+
+TEST(ThreadTeam, WhatASlowMemberHasLeftIsTakenByTheOthers) {
+  ThreadTeam team(2);
+  std::atomic<int> done{0};
+  // Whoever gets the first block waits until all the others are done: no more than its own is left for it.
+  team.for_shared_ranges(100, 1, [&](std::int64_t begin, std::int64_t) {
+    while (begin == 0 && done < 99) std::this_thread::yield();
+    ++done;
+  });
+  EXPECT_EQ(done, 100);
+}
+
 TEST(ThreadTeam, AnExceptionOfAMemberReachesTheCallerAndTheTeamGoesOn) {
   ThreadTeam team(3);
   EXPECT_THROW(team.run([](int member) {

@@ -144,9 +144,9 @@ void dense_linear(const DenseWeightView& weight, MatrixView<const float> x, Matr
   check_arguments(weight, x, y);
   if (x.rows == 0) return;
   if (x.rows > kMaxPackedRows) return gemm(weight, x, y, workspace, team);
-  // Whole cache lines of y a thread.
-  constexpr std::int64_t kGrain = 16;
-  team.for_ranges(weight.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  // Whole cache lines of y, and enough of them that taking the next ones costs nothing beside reading their weights.
+  constexpr std::int64_t kGrain = 64;
+  team.for_shared_ranges(weight.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(run_dense_channels)(weight, x, y, begin, end);
   });
 }

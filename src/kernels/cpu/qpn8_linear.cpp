@@ -321,6 +321,9 @@ HWY_EXPORT(run_tiles);
 
 // Inputs that a thread interleaves at least: some microseconds of work, as much as handing it over costs.
 constexpr std::int64_t kInputsAtLeast = 1024;
+
+// Tiles of the widest strip that there is: eight vectors of 16 channels.
+constexpr std::int64_t kTilesAtOnce = 4;
 }  // namespace
 
 void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
@@ -335,7 +338,7 @@ void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixVie
     });
     rows = interleaved;
   }
-  team.for_ranges(weight.n / kTileColumns, 1, [&](std::int64_t begin, std::int64_t end) {
+  team.for_shared_ranges(weight.n / kTileColumns, kTilesAtOnce, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(run_tiles)(weight, schedule, rows, y, begin, end);
   });
 }
