@@ -18,7 +18,7 @@ TEST(PackedLayout, EveryCodeIsWhereTheFormulaSaysAndTheRestIsZero) {
     const std::vector<float> scales(64, 1.0F);
     const PackedWeight weight = pack_codes(codes.view(), scales, team);
     std::vector<std::uint8_t> out(packed_code_bytes(64, k), 0xee);
-    lay_out_codes(weight, out, team);
+    lay_out_codes(weight, 0, out, team);
     const std::int64_t steps = (k + 31) / 32;
     for (std::int64_t at = 0; at < static_cast<std::int64_t>(out.size()); ++at) {
       const std::int64_t i = at % 16;

@@ -232,39 +232,70 @@ class CudaBackend : public Backend {
   }
 
   void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) override {
-    const cuda::KvLayer kv = static_cast<cuda::CudaKvCache&>(cache).layer(layer);
-    const auto norm = [](const Tensor* weight) { return weight == nullptr ? nullptr : single_row(*weight); };
-    cuda::HeadWorks work = {.works = {},
-                            .head_dim = kv.head_dim,
-                            .rotation = {floats(heads.angles), heads.pairing == RopePairing::interleaved},
-                            .layer = kv,
-                            .places = places_of(batch)};
-    work.works[0] = {.x = halves(heads.q), .norm = norm(heads.q_norm), .eps = heads.eps, .rotated = true};
-    work.works[1] = {.x = halves(heads.k),
-                     .norm = norm(heads.k_norm),
-                     .eps = heads.eps,
-                     .rotated = true,
-                     .target = cuda::HeadTarget::keys};
-    work.works[2] = {.x = halves(heads.v), .target = cuda::HeadTarget::values};
-    cuda::process_heads(work, batch.rows, stream());
+    cuda::process_heads(head_works(cache, layer, heads, batch), batch.rows, stream());
   }
 
   void attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
                  const AttentionShape& shape, const Tensor& out) override {
     const cuda::KvLayer kv = static_cast<const cuda::CudaKvCache&>(cache).layer(layer);
     check(shape.kv_heads == kv.kv_heads && shape.head_dim == kv.head_dim, "attention fits the cache");
-    const cuda::AttentionRule rule = {.heads = shape.heads, .scale = shape.scale, .window = shape.window};
     const std::int64_t splits = splits_of(batch);
-    // Long prompts go in groups of rows, so that the sums of the splits stay within bounded memory.
-    const auto one_row = static_cast<std::int64_t>(cuda::attention_scratch_bytes(1, rule.heads, kv.head_dim, splits));
-    const std::int64_t rows = std::min(batch.rows, std::max(std::int64_t{kMaxPackedRows}, kAttentionBytes / one_row));
-    reserve(attention_, static_cast<std::size_t>(rows * one_row), "scratch memory of attention");
+    const std::int64_t rows = attention_rows(batch, shape, splits);
     const cuda::RowPlaces places = places_of(batch);
     for (std::int64_t first = 0; first < batch.rows; first += rows) {
       const std::int64_t count = std::min(rows, batch.rows - first);
-      cuda::attention(kv, halves(q.row_range(first, count)), {places.slots + first, places.positions + first}, rule,
-                      splits, attention_.as<float>(), halves(out.row_range(first, count)), stream());
+      cuda::attention(kv, halves(q.row_range(first, count)), {places.slots + first, places.positions + first},
+                      rule_of(shape), {attention_.as<float>(), splits}, halves(out.row_range(first, count)), stream());
     }
+  }
+
+  void attend(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch,
+              const AttentionShape& shape, const Tensor& out) override {
+    const bool one_row_each =
+        std::all_of(batch.spans.begin(), batch.spans.end(), [](const BatchSpan& span) { return span.rows == 1; });
+    // Rows of one sequence see each other's keys, which other blocks would have to wait for.
+    if (!one_row_each || batch.rows > kMaxPackedRows) {
+      Backend::attend(cache, layer, heads, batch, shape, out);
+      return;
+    }
+    const std::int64_t splits = splits_of(batch);
+    check(attention_rows(batch, shape, splits) >= batch.rows, "few rows are one launch");
+    cuda::attention_with_heads(head_works(cache, layer, heads, batch), batch.rows, rule_of(shape),
+                               {attention_.as<float>(), splits}, in_step_, halves(out), stream());
+  }
+
+  void linear_normalised(ResidualStream& residual, const RowNorm& norm, const Linear& weight,
+                         const Tensor& y) override {
+    const auto& linear = static_cast<const cuda::CudaLinear&>(weight);
+    if (residual.pending || y.rows > kMaxPackedRows || !linear.can_normalise()) {
+      Backend::linear_normalised(residual, norm, weight, y);
+    } else {
+      linear.apply_few(normalised(residual, norm), {y.data, y.dtype, y.cols, y.stride}, products());
+    }
+  }
+
+  void linear_gated(ResidualStream& residual, const RowNorm& norm, const Linear& weight, const Tensor& gate_up,
+                    const Tensor& out) override {
+    const auto& linear = static_cast<const cuda::CudaLinear&>(weight);
+    if (residual.pending || out.rows > kMaxPackedRows || !linear.can_normalise() || !linear.can_gate()) {
+      Backend::linear_gated(residual, norm, weight, gate_up, out);
+    } else {
+      const cuda::ProductOutput y = {halves(out).data, out.dtype, out.cols, out.stride, cuda::ProductEnd::gate};
+      linear.apply_few(normalised(residual, norm), y, products());
+    }
+  }
+
+  void linear_added(const Linear& weight, const Tensor& x, ResidualStream& residual) override {
+    if (x.rows > kMaxPackedRows) {
+      Backend::linear_added(weight, x, residual);
+      return;
+    }
+    check(!residual.pending, "the last block's sum has been added");
+    const Tensor& sum = residual.hidden;
+    const cuda::ProductOutput y = {halves(sum).data, sum.dtype, sum.cols, sum.stride, cuda::ProductEnd::add};
+    const MatrixView<__half> rows = halves(x);
+    static_cast<const cuda::CudaLinear&>(weight).apply_few(
+        {.data = rows.data, .stride = rows.stride, .rows = static_cast<int>(rows.rows)}, y, products());
   }
 
   void swiglu(const Tensor& gate_up, const Tensor& out) override {
@@ -298,9 +329,14 @@ class CudaBackend : public Backend {
   void run_step(const Batch& batch, int variant, const std::function<void()>& step) override {
     if (batch.rows > kMaxPackedRows) {
       step();
-    } else {
-      graphs_.run({.rows = batch.rows, .splits = splits_of(batch), .variant = variant}, step);
+      return;
     }
+    const StepScope scope(in_step_);
+    graphs_.run({.rows = batch.rows,
+                 .spans = static_cast<std::int64_t>(batch.spans.size()),
+                 .splits = splits_of(batch),
+                 .variant = variant},
+                step);
   }
 
  private:
@@ -308,6 +344,59 @@ class CudaBackend : public Backend {
 
   const cuda::Stream& stream() const { return stream_.get(); }
   cuda::ProductContext products() { return {stream(), gemm_, workspace_}; }
+
+  /// Marks a step as being run for as long as the scope lives.
+  class StepScope {
+   public:
+    explicit StepScope(bool& in_step) : in_step_(in_step) { in_step_ = true; }
+    ~StepScope() { in_step_ = false; }
+    StepScope(const StepScope&) = delete;
+    StepScope& operator=(const StepScope&) = delete;
+
+   private:
+    bool& in_step_;
+  };
+
+  static cuda::AttentionRule rule_of(const AttentionShape& shape) {
+    return {.heads = shape.heads, .scale = shape.scale, .window = shape.window};
+  }
+
+  static cuda::ProductInput normalised(const ResidualStream& residual, const RowNorm& norm) {
+    const MatrixView<__half> rows = halves(residual.hidden);
+    return {.data = rows.data,
+            .stride = rows.stride,
+            .rows = static_cast<int>(rows.rows),
+            .norm = single_row(norm.weight),
+            .eps = norm.eps};
+  }
+
+  static cuda::HeadWorks head_works(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) {
+    const cuda::KvLayer kv = static_cast<cuda::CudaKvCache&>(cache).layer(layer);
+    const auto norm = [](const Tensor* weight) { return weight == nullptr ? nullptr : single_row(*weight); };
+    cuda::HeadWorks work = {.works = {},
+                            .head_dim = kv.head_dim,
+                            .rotation = {floats(heads.angles), heads.pairing == RopePairing::interleaved},
+                            .layer = kv,
+                            .places = places_of(batch)};
+    work.works[0] = {.x = halves(heads.q), .norm = norm(heads.q_norm), .eps = heads.eps, .rotated = true};
+    work.works[1] = {.x = halves(heads.k),
+                     .norm = norm(heads.k_norm),
+                     .eps = heads.eps,
+                     .rotated = true,
+                     .target = cuda::HeadTarget::keys};
+    work.works[2] = {.x = halves(heads.v), .target = cuda::HeadTarget::values};
+    return work;
+  }
+
+  /// Rows that one launch of attention takes, for which there is scratch memory then: long prompts go in groups, so
+  /// that the sums of the splits stay within bounded memory.
+  std::int64_t attention_rows(const Batch& batch, const AttentionShape& shape, std::int64_t splits) {
+    const auto one_row =
+        static_cast<std::int64_t>(cuda::attention_scratch_bytes(1, shape.heads, shape.head_dim, splits));
+    const std::int64_t rows = std::min(batch.rows, std::max(std::int64_t{kMaxPackedRows}, kAttentionBytes / one_row));
+    reserve(attention_, static_cast<std::size_t>(rows * one_row), "scratch memory of attention");
+    return rows;
+  }
 
   static std::size_t row_bytes(const Tensor& tensor, std::size_t bytes) {
     const std::size_t width = static_cast<std::size_t>(tensor.cols) * size_of(tensor.dtype);
@@ -331,6 +420,7 @@ class CudaBackend : public Backend {
   cuda::DeviceBuffer workspace_;
   cuda::TransferBuffer transfers_;
   cuda::StepGraphs graphs_;
+  bool in_step_ = false;  ///< of run_step(), before which everything queued earlier has ended
   cuda::ExpertRunner experts_;
   cuda::DeviceBuffer attention_;
   cuda::DeviceBuffer argmax_;

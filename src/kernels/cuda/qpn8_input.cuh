@@ -1,9 +1,50 @@
 #pragma once
 
+#include "kernels/cuda/eight_inputs.cuh"
 #include "kernels/cuda/qpn8_copy.cuh"
 #include "kernels/cuda/qpn8_part.cuh"
 
 namespace qpn8::cuda {
+
+/// What normalised rows are multiplied by: their warps' squares meet in shared memory and are added warp after warp.
+/// All threads of the block call it. `squares` are those of row `row` in the warp's part of k, the same in all lanes of
+/// the row; kRows is 1 or 8.
+template <int kRows>
+__device__ float scale_of_row(unsigned char* shared, const LinearArgs& p, const WarpPart& part, int row, bool writes,
+                              float squares) {
+  auto* sums = reinterpret_cast<float*>(shared + p.shared.squares);
+  if (writes) sums[part.warp * kRows + row] = squares;
+  __syncthreads();
+  float total = 0.0F;
+  for (int warp = 0; warp < p.schedule.warps; ++warp) total += sums[warp * kRows + row];
+  return rsqrtf(total / static_cast<float>(p.k) + p.eps);
+}
+
+/// The sum over the four lanes of a row.
+__device__ inline float sum_of_quarters(float sum) {
+  sum += __shfl_xor_sync(0xffffffffU, sum, 1);
+  return sum + __shfl_xor_sync(0xffffffffU, sum, 2);
+}
+
+/// The same of eight sums a lane, in the order in which eight lanes would add them up.
+__device__ inline float sum_of_eighths(const float (&sums)[8]) {
+  return sum_of_quarters(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+}
+
+/// The squares of a row in a warp's part of k, for lanes of which each has all steps of a quarter of it: as if eight
+/// lanes had taken every eighth step each, which is how a single row is added up.
+template <class At>
+__device__ float squares_of_quarter(int steps, const At& at) {
+  float sums[8] = {};
+#pragma unroll 1
+  for (int first = 0; first < steps; first += 8) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (first + i < steps) sums[i] = EightInputs{at(first + i)}.add_squares(sums[i]);
+    }
+  }
+  return sum_of_eighths(sums);
+}
 
 /// x of one warp's part of k in shared memory. Each warp copies its own, so that nobody waits for anybody: bulk copies
 /// and a barrier of the block, also when clusters shared them, measured 0.7 us slower.
@@ -53,6 +94,29 @@ class WarpInput {
     __syncwarp();
   }
 
+  /// Normalises the rows in place; k is a multiple of 32, all of it the block's. After wait(), by all threads.
+  __device__ void normalise(unsigned char* shared, const LinearArgs& p, const WarpPart& part) const {
+    const float* weights = p.norm + part.first_step * kStepInputs;
+    if constexpr (kRows == 1) {
+      float sum = 0.0F;
+      for (int at = part.lane; at < steps_ * kLanes; at += kWarpLanes) sum = EightInputs{memory_[at]}.add_squares(sum);
+      for (int distance = 4; distance < kWarpLanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
+      sum = sum_of_quarters(sum);
+      const float scale = scale_of_row<1>(shared, p, part, 0, part.lane == 0, sum);
+      for (int at = part.lane; at < steps_ * kLanes; at += kWarpLanes) {
+        memory_[at] = EightInputs{memory_[at]}.times(scale, weights + at * kLaneInputs);
+      }
+    } else if constexpr (kRows == 8) {
+      const float sum = squares_of_quarter(steps_, [&](int step) { return read_[step * kLanes]; });
+      const float scale = scale_of_row<8>(shared, p, part, part.lane / 4, part.lane % 4 == 0, sum);
+      for (int step = 0; step < steps_; ++step) {
+        uint4& mine = memory_[step * kLanes + part.lane];
+        mine = EightInputs{mine}.times(scale, weights + step * kStepInputs + part.lane % 4 * kLaneInputs);
+      }
+    }
+    __syncwarp();
+  }
+
   /// The operand of 8 rows at one step of the warp's.
   __device__ uint4 at(int step, int row_group) const { return read_[(row_group * steps_ + step) * kLanes]; }
 
@@ -81,9 +145,26 @@ class RegisterInput {
 
   __device__ void wait() const {}
 
+  __device__ void normalise(unsigned char* shared, const LinearArgs& p, const WarpPart& part) {
+    const float sum = squares_of_registers();
+    const float scale = scale_of_row<8>(shared, p, part, part.lane / 4, part.lane % 4 == 0, sum);
+    const float* weights = p.norm + part.first_step * kStepInputs + part.lane % 4 * 8;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+      x_[step] = EightInputs{x_[step]}.times(scale, weights + step * kStepInputs);
+  }
+
   __device__ uint4 at(int step, int) const { return x_[step]; }
 
  private:
+  /// As squares_of_quarter(), with constant places in x_.
+  __device__ float squares_of_registers() const {
+    float sums[8] = {};
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) sums[step % 8] = EightInputs{x_[step]}.add_squares(sums[step % 8]);
+    return sum_of_eighths(sums);
+  }
+
   bool has_row_;
   const __half* from_;
   uint4 x_[kSteps];

@@ -15,6 +15,13 @@ namespace qpn8::cuda {
 // Two blocks a multiprocessor: while one computes, the next kernel's loads. A third slows the one that computes.
 inline constexpr int kResidentBlocks = 2;
 
+__device__ inline void prefetch_norm(const LinearArgs& p, const WarpPart& part) {
+  static_assert(kPrefetchedFloats == kStepInputs);
+  for (int step = part.lane; step < part.steps; step += kWarpLanes) {
+    prefetch_norm(p.norm + (part.first_step + step) * kPrefetchedFloats);
+  }
+}
+
 template <int kRows, int kUnitTiles, ScaleMode kScales, int kChunk, bool kResident, int kWarps>
 __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(const __grid_constant__ LinearArgs p) {
   using Product = TileProduct<kRows, kUnitTiles, kScales, kChunk, kResident>;
@@ -44,6 +51,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
     if (tile < end) fetch_unit();
     typename Product::Input x(shared, p, part);
     Product product(p, part, x);
+    if (p.norm != nullptr) prefetch_norm(p, part);
     if (in_cluster) {
       wait_for_cluster();
       output.expect_first();
@@ -52,7 +60,11 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
     // A cluster without tiles stays until here: it keeps its place from a block of the kernel after the next.
     if (tile >= end) return;
     x.start(p, part);
+    output.fetch_added(p);
     x.wait();
+    if constexpr (kRows <= 8) {
+      if (p.norm != nullptr) x.normalise(shared, p, part);
+    }
     while (true) {
       typename Product::Sum sums[kUnitTiles];
       if constexpr (kResident && kRows > 1) {
@@ -76,6 +88,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
       tile += kUnitTiles;
       if (kResident || tile >= end) break;
       fetch_unit();
+      output.fetch_added(p);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cuda_fp16.h>
 
+#include "kernels/cuda/qpn8_linear.hpp"
 #include "kernels/cuda/qpn8_schedule.hpp"
 
 namespace qpn8::cuda {
@@ -35,6 +36,10 @@ struct LinearArgs {
   long group_x;   ///< elements from group to group
   long y_stride;
   bool y_is_float;
+  ProductEnd end;
+  int paired_half;    ///< channels of gate where they are paired with those of up, else 0: see PackedLayout
+  const float* norm;  ///< null: x is multiplied as it is
+  float eps;
   int block_shift;       ///< block scales: log2 of the steps of a block
   int block_tile_shift;  ///< block scales: log2 of the tiles of a block
 };

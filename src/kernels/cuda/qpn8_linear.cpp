@@ -72,11 +72,15 @@ LinearArgs arguments(const PackedLayout& weight, std::int64_t groups, const Sche
   args.steps = static_cast<int>(weight.steps());
   args.tiles = static_cast<int>(shape.n / kTileChannels);
   args.groups = static_cast<int>(groups);
-  args.columns = static_cast<int>(y.n);
+  args.columns = static_cast<int>(y.end == ProductEnd::gate ? 2 * y.n : y.n);
   args.x_stride = x.stride;
   args.group_x = weight.k;
   args.y_stride = y.stride;
   args.y_is_float = y.dtype == DType::f32;
+  args.end = y.end;
+  args.paired_half = static_cast<int>(weight.paired_half);
+  args.norm = x.norm;
+  args.eps = x.eps;
   args.block_shift = std::countr_zero(static_cast<unsigned>(weight.block_k / kStepInputs));
   args.block_tile_shift = std::countr_zero(static_cast<unsigned>(weight.block_n / kTileChannels));
   return args;
@@ -108,7 +112,10 @@ void launch(LinearKernel kernel, LinearArgs args, bool bulk_copies, cudaStream_t
 
 /// The rows [first, first + rows) of a product's x and y.
 ProductInput rows_of(const ProductInput& x, int first, int rows) {
-  return {.data = x.data + first * x.stride, .stride = x.stride, .rows = rows};
+  ProductInput part = x;
+  part.data += first * x.stride;
+  part.rows = rows;
+  return part;
 }
 
 ProductOutput rows_of(const ProductOutput& y, int first) {
@@ -135,6 +142,23 @@ void multiply(const PackedLayout& weight, std::int64_t groups, const ProductInpu
   }
 }
 
+/// Whether one block sees all of k, and serves 8 rows.
+bool sees_all_of_k(const LinearShape& shape, const DeviceLimits& device) {
+  constexpr int kRows = 8;
+  const std::optional<LinearSchedule> schedule = choose_schedule(shape, kRows, device);
+  return schedule && schedule->shape.split == 1 && rows_that_fit(shape, device) >= kRows;
+}
+
+void check_ends(const PackedLayout& weight, std::int64_t groups, const ScheduleShape& schedule, const ProductInput& x,
+                const ProductOutput& y) {
+  check(x.norm == nullptr || (weight.k % kStepInputs == 0 && schedule.split == 1 && x.rows <= 8),
+        "rows are normalised where a block sees all of them");
+  check(y.end == ProductEnd::store || y.dtype == DType::f16, "sums and gated products are FP16");
+  check(y.end != ProductEnd::gate || (weight.paired_half * 2 == weight.n && y.n == weight.paired_half && groups == 1 &&
+                                      schedule.split == 1 && x.rows <= 8),
+        "a gated product has its channels in pairs");
+}
+
 }  // namespace
 
 DeviceLimits linear_limits() {
@@ -154,6 +178,7 @@ void qpn8_linear_scheduled(const PackedLayout& weight, std::int64_t groups, cons
                            const ProductInput& x, const float* bias, const ProductOutput& y, cudaStream_t stream) {
   check(y.n <= weight.n && x.stride % 8 == 0, "y is no wider than the weight, and rows of x are 16-byte aligned");
   const DeviceLimits device = linear_limits();
+  check_ends(weight, groups, schedule, x, y);
   const std::string refusal = schedule_refusal(shape_of(weight, groups), schedule, x.rows, device);
   if (!refusal.empty()) throw Error(Error::unsupported_shape, refusal);
   const LinearKernel kernel = kernel_for(weight, shape_of(weight, groups), schedule, x.rows, device);
@@ -162,10 +187,18 @@ void qpn8_linear_scheduled(const PackedLayout& weight, std::int64_t groups, cons
          stream);
 }
 
-void qpn8_linear(const PackedLayout& weight, const __half* x, std::int64_t x_stride, int rows, const float* bias,
-                 const ProductOutput& y, cudaStream_t stream) {
-  check(rows >= 1 && rows <= kMaxLinearRows, "a packed product has 1 to 16 rows");
-  multiply(weight, 1, {.data = x, .stride = x_stride, .rows = rows}, bias, y, stream);
+bool can_normalise(const LinearShape& shape, const DeviceLimits& device) {
+  return shape.k % kStepInputs == 0 && sees_all_of_k(shape, device);
+}
+
+bool can_gate(const LinearShape& shape, const DeviceLimits& device) {
+  return shape.n % (2 * kTileChannels) == 0 && sees_all_of_k(shape, device);
+}
+
+void qpn8_linear(const PackedLayout& weight, const ProductInput& x, const float* bias, const ProductOutput& y,
+                 cudaStream_t stream) {
+  check(x.rows >= 1 && x.rows <= kMaxLinearRows, "a packed product has 1 to 16 rows");
+  multiply(weight, 1, x, bias, y, stream);
 }
 
 void qpn8_linear_grouped(const PackedLayout& weight, std::int64_t groups, const ProductInput& x, const ProductOutput& y,
