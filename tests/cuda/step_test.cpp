@@ -74,7 +74,7 @@ class CudaStep : public test::GpuTest {
   }
 
   static std::string describe(Route route, std::int64_t n, std::int64_t k) {
-    return to_string(route) + " K=" + std::to_string(k) + " N=" + std::to_string(n);
+    return std::string(route == Route::qpn8 ? "qpn8" : "dense") + " K=" + std::to_string(k) + " N=" + std::to_string(n);
   }
 };
 

@@ -23,9 +23,9 @@ struct NormalisedRows {
     for (int row = 0; row < rows; ++row) {
       float squares = 0.0F;
       for (int i = threadIdx.x * 8; i < k; i += kProductThreads * 8) {
-        const EightInputs eight = {__ldcg(reinterpret_cast<const uint4*>(data + row * stride + i))};
-        *reinterpret_cast<uint4*>(shared + static_cast<long>(row) * k + i) = eight.bits;
-        squares = eight.add_squares(squares);
+        const uint4 eight = __ldcg(reinterpret_cast<const uint4*>(data + row * stride + i));
+        *reinterpret_cast<uint4*>(shared + static_cast<long>(row) * k + i) = eight;
+        squares = add_squares(eight, squares);
       }
       squares = warp_sum(squares);
       if (threadIdx.x % kWarpSize == 0) sums[row][warp] = squares;
@@ -37,7 +37,7 @@ struct NormalisedRows {
       const float scale = rsqrtf(total / static_cast<float>(k) + eps);
       for (int i = threadIdx.x * 8; i < k; i += kProductThreads * 8) {
         uint4& bits = *reinterpret_cast<uint4*>(shared + static_cast<long>(row) * k + i);
-        bits = EightInputs{bits}.times(scale, norm + i);
+        bits = scaled(bits, scale, norm + i);
       }
     }
     __syncthreads();

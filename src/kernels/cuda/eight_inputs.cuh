@@ -6,38 +6,33 @@
 
 namespace qpn8::cuda {
 
-/// Eight halves of x and what is done to them where rows are normalised.
-struct EightInputs {
-  uint4 bits;
-
-  /// sum + their squares, one after the other.
-  __device__ float add_squares(float sum) const {
-    const auto* pairs = reinterpret_cast<const __half2*>(&bits);
+/// sum + the squares of eight halves, one after the other.
+__device__ inline float add_squares(const uint4& eight, float sum) {
+  const auto* pairs = reinterpret_cast<const __half2*>(&eight);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float2 two = __half22float2(pairs[i]);
-      sum = fmaf(two.x, two.x, sum);
-      sum = fmaf(two.y, two.y, sum);
-    }
-    return sum;
+  for (int i = 0; i < 4; ++i) {
+    const float2 two = __half22float2(pairs[i]);
+    sum = fmaf(two.x, two.x, sum);
+    sum = fmaf(two.y, two.y, sum);
   }
+  return sum;
+}
 
-  /// Each times scale, then times its weight, rounded.
-  __device__ uint4 times(float scale, const float* weights) const {
-    const auto* pairs = reinterpret_cast<const __half2*>(&bits);
-    const float4 low = __ldg(reinterpret_cast<const float4*>(weights));
-    const float4 high = __ldg(reinterpret_cast<const float4*>(weights) + 1);
-    const float by[] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    uint4 scaled;
-    auto* out = reinterpret_cast<__half2*>(&scaled);
+/// Eight halves, each times scale, then times its weight, rounded.
+__device__ inline uint4 scaled(const uint4& eight, float scale, const float* weights) {
+  const auto* pairs = reinterpret_cast<const __half2*>(&eight);
+  const float4 low = __ldg(reinterpret_cast<const float4*>(weights));
+  const float4 high = __ldg(reinterpret_cast<const float4*>(weights) + 1);
+  const float by[] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  uint4 result;
+  auto* out = reinterpret_cast<__half2*>(&result);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float2 two = __half22float2(pairs[i]);
-      out[i] = __floats2half2_rn(two.x * scale * by[2 * i], two.y * scale * by[2 * i + 1]);
-    }
-    return scaled;
+  for (int i = 0; i < 4; ++i) {
+    const float2 two = __half22float2(pairs[i]);
+    out[i] = __floats2half2_rn(two.x * scale * by[2 * i], two.y * scale * by[2 * i + 1]);
   }
-};
+  return result;
+}
 
 /// Brings 32 weights of a norm to the L2, from which the weights of the layers between have driven them.
 __device__ inline void prefetch_norm(const float* line) { asm volatile("prefetch.global.L2 [%0];" ::"l"(line)); }

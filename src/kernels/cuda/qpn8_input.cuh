@@ -31,16 +31,15 @@ __device__ inline float sum_of_eighths(const float (&sums)[8]) {
   return sum_of_quarters(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
 }
 
-/// The squares of a row in a warp's part of k, for lanes of which each has all steps of a quarter of it: as if eight
-/// lanes had taken every eighth step each, which is how a single row is added up.
-template <class At>
-__device__ float squares_of_quarter(int steps, const At& at) {
+/// The squares of a row in a warp's part of k, for lanes of which each has all steps of a quarter of it, kWarpLanes
+/// eights apart: as if eight lanes had taken every eighth step each, which is how a single row is added up.
+__device__ inline float squares_of_quarter(const uint4* eights, int steps) {
   float sums[8] = {};
 #pragma unroll 1
   for (int first = 0; first < steps; first += 8) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      if (first + i < steps) sums[i] = EightInputs{at(first + i)}.add_squares(sums[i]);
+      if (first + i < steps) sums[i] = add_squares(eights[(first + i) * kWarpLanes], sums[i]);
     }
   }
   return sum_of_eighths(sums);
@@ -99,19 +98,19 @@ class WarpInput {
     const float* weights = p.norm + part.first_step * kStepInputs;
     if constexpr (kRows == 1) {
       float sum = 0.0F;
-      for (int at = part.lane; at < steps_ * kLanes; at += kWarpLanes) sum = EightInputs{memory_[at]}.add_squares(sum);
+      for (int at = part.lane; at < steps_ * kLanes; at += kWarpLanes) sum = add_squares(memory_[at], sum);
       for (int distance = 4; distance < kWarpLanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
       sum = sum_of_quarters(sum);
       const float scale = scale_of_row<1>(shared, p, part, 0, part.lane == 0, sum);
       for (int at = part.lane; at < steps_ * kLanes; at += kWarpLanes) {
-        memory_[at] = EightInputs{memory_[at]}.times(scale, weights + at * kLaneInputs);
+        memory_[at] = scaled(memory_[at], scale, weights + at * kLaneInputs);
       }
     } else if constexpr (kRows == 8) {
-      const float sum = squares_of_quarter(steps_, [&](int step) { return read_[step * kLanes]; });
+      const float sum = squares_of_quarter(read_, steps_);
       const float scale = scale_of_row<8>(shared, p, part, part.lane / 4, part.lane % 4 == 0, sum);
       for (int step = 0; step < steps_; ++step) {
         uint4& mine = memory_[step * kLanes + part.lane];
-        mine = EightInputs{mine}.times(scale, weights + step * kStepInputs + part.lane % 4 * kLaneInputs);
+        mine = scaled(mine, scale, weights + step * kStepInputs + part.lane % 4 * kLaneInputs);
       }
     }
     __syncwarp();
@@ -150,8 +149,7 @@ class RegisterInput {
     const float scale = scale_of_row<8>(shared, p, part, part.lane / 4, part.lane % 4 == 0, sum);
     const float* weights = p.norm + part.first_step * kStepInputs + part.lane % 4 * 8;
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step)
-      x_[step] = EightInputs{x_[step]}.times(scale, weights + step * kStepInputs);
+    for (int step = 0; step < kSteps; ++step) x_[step] = scaled(x_[step], scale, weights + step * kStepInputs);
   }
 
   __device__ uint4 at(int step, int) const { return x_[step]; }
@@ -161,7 +159,7 @@ class RegisterInput {
   __device__ float squares_of_registers() const {
     float sums[8] = {};
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) sums[step % 8] = EightInputs{x_[step]}.add_squares(sums[step % 8]);
+    for (int step = 0; step < kSteps; ++step) sums[step % 8] = add_squares(x_[step], sums[step % 8]);
     return sum_of_eighths(sums);
   }
 
