@@ -223,11 +223,11 @@ class Step {
 };
 
 void measure(std::int64_t position, std::int64_t rows) {
-  const std::unique_ptr<Backend> backend = make_cuda_backend({});
   fmt::print(
       "\n{} rows at position {}\n\n| route | step | us a layer | us less than whole | TB/s |\n|---|---|---|---|---|\n",
       rows, position);
   for (const Route route : {Route::qpn8, Route::dense}) {
+    const std::unique_ptr<Backend> backend = make_cuda_backend({});
     Step step(*backend, route, position, rows);
     std::vector<Samples> samples(std::size(kVariants));
     for (int round = 0; round < kSamples + 2; ++round) {
