@@ -286,7 +286,8 @@ class CudaBackend : public Backend {
   }
 
   void linear_added(const Linear& weight, const Tensor& x, ResidualStream& residual) override {
-    if (x.rows > kMaxPackedRows) {
+    const auto& linear = static_cast<const cuda::CudaLinear&>(weight);
+    if (x.rows > kMaxPackedRows || !linear.can_add()) {
       Backend::linear_added(weight, x, residual);
       return;
     }
@@ -294,8 +295,7 @@ class CudaBackend : public Backend {
     const Tensor& sum = residual.hidden;
     const cuda::ProductOutput y = {halves(sum).data, sum.dtype, sum.cols, sum.stride, cuda::ProductEnd::add};
     const MatrixView<__half> rows = halves(x);
-    static_cast<const cuda::CudaLinear&>(weight).apply_few(
-        {.data = rows.data, .stride = rows.stride, .rows = static_cast<int>(rows.rows)}, y, products());
+    linear.apply_few({.data = rows.data, .stride = rows.stride, .rows = static_cast<int>(rows.rows)}, y, products());
   }
 
   void swiglu(const Tensor& gate_up, const Tensor& out) override {

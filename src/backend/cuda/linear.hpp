@@ -32,11 +32,12 @@ class CudaLinear : public Linear {
   void apply(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const;
 
   /// The same for up to kMaxPackedRows rows of the stream of a pass, normalised before or added to after; only where
-  /// can_normalise(), and can_gate() for a gated end.
+  /// can_normalise(), can_add() and can_gate().
   void apply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const;
 
-  /// Whether products of few rows normalise x and gate y themselves, by shape and device alone.
+  /// Whether products of few rows normalise x, gate y or add to it themselves, by shape and device alone.
   virtual bool can_normalise() const = 0;
+  virtual bool can_add() const = 0;
   virtual bool can_gate() const = 0;
 
   /// The weight for expert_products(); those have no bias.
@@ -72,6 +73,7 @@ class DenseLinear : public CudaLinear {
   std::int64_t bytes() const override { return weight_.n * weight_.k * static_cast<std::int64_t>(sizeof(__half)); }
   ExpertWeight as_expert() const override { return {.packed = {}, .dense = weight_}; }
   bool can_normalise() const override { return can_normalise_; }
+  bool can_add() const override { return true; }
   bool can_gate() const override { return weight_.n % kFragmentChannels == 0 && bias() == nullptr; }
 
  private:
@@ -93,7 +95,8 @@ class PackedLinear : public CudaLinear {
         codes_(std::move(codes)),
         scales_(std::move(scales)),
         n_(n),
-        can_normalise_(qpn8::cuda::can_normalise({.k = weight.k, .n = weight.n}, linear_limits())) {}
+        can_normalise_(qpn8::cuda::can_normalise({.k = weight.k, .n = weight.n}, linear_limits())),
+        can_add_(qpn8::cuda::can_add({.k = weight.k, .n = weight.n}, linear_limits())) {}
 
   /// Bytes of workspace that products of many rows with k inputs need at least.
   static std::size_t least_workspace_bytes(std::int64_t k);
@@ -103,6 +106,7 @@ class PackedLinear : public CudaLinear {
   std::int64_t bytes() const override { return static_cast<std::int64_t>(codes_.size() + scales_.size()); }
   ExpertWeight as_expert() const override { return {.packed = weight_, .dense = {}}; }
   bool can_normalise() const override { return can_normalise_; }
+  bool can_add() const override { return can_add_; }
   bool can_gate() const override { return weight_.paired_half > 0; }
 
  private:
@@ -114,6 +118,7 @@ class PackedLinear : public CudaLinear {
   DeviceBuffer scales_;
   std::int64_t n_;
   bool can_normalise_;
+  bool can_add_;
 };
 
 }  // namespace qpn8::cuda

@@ -8,6 +8,8 @@ namespace qpn8::cuda {
 namespace {
 
 constexpr int kMergeThreads = 128;
+// Half of a multiprocessor's registers: beside it a product asks for its codes.
+constexpr int kAttentionBlocks = 2;
 constexpr int kMostBlocksInCluster = 8;  // what every GPU with clusters has
 
 /// What a split's block does before its scores: kPrepare as attention_with_heads(), else as attention().
@@ -26,7 +28,8 @@ __device__ void gather_operands(const AttentionCall& call, const AttentionPart& 
 
 // The splits' sums go to memory, for merge() to add up.
 template <class T, int kChunks, bool kPrepare>
-__global__ void __launch_bounds__(kAttentionThreads) attend_split(const __grid_constant__ AttentionCall call) {
+__global__ void __launch_bounds__(kAttentionThreads, kAttentionBlocks)
+    attend_split(const __grid_constant__ AttentionCall call) {
   __shared__ SplitMemory memory;
   allow_next_kernel();
   if (!call.earlier_stored) wait_for_earlier_kernels();
@@ -138,7 +141,8 @@ class ClusterMerge {
 
 // All in one launch, for as many splits as a cluster has blocks.
 template <class T, int kChunks, bool kPrepare>
-__global__ void __launch_bounds__(kAttentionThreads) attend_cluster(const __grid_constant__ AttentionCall call) {
+__global__ void __launch_bounds__(kAttentionThreads, kAttentionBlocks)
+    attend_cluster(const __grid_constant__ AttentionCall call) {
 #if __CUDA_ARCH__ >= 900
   __shared__ SplitMemory memory;
   __shared__ ClusterMemory shared;

@@ -6,14 +6,18 @@
 namespace qpn8::cuda {
 namespace {
 
-/// Rows of x that a block normalises into its shared memory. A row is added up by all threads, and its warps' sums in
-/// order, so that its bits do not depend on the other rows.
-struct NormalisedRows {
+// Rows of x that are not normalised are copied all the same while several blocks still share a multiprocessor: their
+// latency is there once, and not at every step.
+constexpr std::size_t kStagedBytes = 32 * 1024;
+
+/// Rows of x that a block copies into its shared memory, normalised if there are weights for it. A row is added up by
+/// all threads, and its warps' sums in order, so that its bits do not depend on the other rows.
+struct StagedRows {
   const __half* data;
   long stride;
   int rows;
-  int k;  ///< a multiple of 8
-  const float* norm;
+  int k;              ///< a multiple of 8
+  const float* norm;  ///< or null
   float eps;
   __half* shared;  ///< [rows, k]
 
@@ -31,13 +35,14 @@ struct NormalisedRows {
       if (threadIdx.x % kWarpSize == 0) sums[row][warp] = squares;
     }
     __syncthreads();
+    if (norm == nullptr) return {shared, k, rows};
     for (int row = 0; row < rows; ++row) {
       float total = 0.0F;
       for (int w = 0; w < kProductWarps; ++w) total += sums[row][w];
       const float scale = rsqrtf(total / static_cast<float>(k) + eps);
       for (int i = threadIdx.x * 8; i < k; i += kProductThreads * 8) {
         uint4& bits = *reinterpret_cast<uint4*>(shared + static_cast<long>(row) * k + i);
-        bits = scaled(bits, scale, norm + i);
+        bits = NormWeights(norm + i).scaled(bits, scale);
       }
     }
     __syncthreads();
@@ -66,13 +71,13 @@ __global__ void __launch_bounds__(kProductThreads)
 }
 
 __global__ void __launch_bounds__(kProductThreads)
-    normalise_and_multiply(DenseWeight weight, ProductInput x, const float* bias, ProductOutput y) {
+    stage_and_multiply(DenseWeight weight, ProductInput x, const float* bias, ProductOutput y) {
   extern __shared__ __align__(16) unsigned char shared[];
   const Tile tile(weight, y.end == ProductEnd::gate);
   const int k = static_cast<int>(weight.k);
-  const NormalisedRows rows = {x.data, x.stride, x.rows, k, x.norm, x.eps, reinterpret_cast<__half*>(shared)};
+  const StagedRows rows = {x.data, x.stride, x.rows, k, x.norm, x.eps, reinterpret_cast<__half*>(shared)};
   const int line = threadIdx.x * kPrefetchedFloats;
-  if (line < k) prefetch_norm(x.norm + line);
+  if (x.norm != nullptr && line < k) prefetch_norm(x.norm + line);
   const TileSum sum = dense_tile<true>(weight, tile.channels, rows);
   const __half added = added_to(y, tile.column + channel_of_thread(), x.rows);
   write_tile(sum, tile.column, x.rows, 1.0F, nullptr, bias == nullptr ? nullptr : bias + tile.column, y, added);
@@ -94,13 +99,14 @@ void dense_linear(const DenseWeight& weight, const ProductInput& x, const float*
         "a product of few rows has 1 to 8");
   check(!gated || (weight.n % kFragmentChannels == 0 && bias == nullptr), "gate and up in whole eights");
   const dim3 grid(blocks_for(y.n, gated ? kPairChannels : kFragmentChannels));
-  if (x.norm != nullptr) {
-    check(weight.k % 8 == 0 && x.stride % 8 == 0, "rows that are normalised are read in eights");
-    const auto bytes = static_cast<std::size_t>(x.rows * row_bytes(weight));
-    launch("dense_linear", normalise_and_multiply, {grid, kProductThreads, 0, bytes}, stream, weight, x, bias, y);
+  const bool eights = weight.k % 8 == 0 && x.stride % 8 == 0;
+  const auto bytes = static_cast<std::size_t>(x.rows * row_bytes(weight));
+  check(x.norm == nullptr || eights, "rows that are normalised are read in eights");
+  if (eights && (x.norm != nullptr || bytes <= kStagedBytes)) {
+    launch("dense_linear", stage_and_multiply, {grid, kProductThreads, 0, bytes}, stream, weight, x, bias, y);
     return;
   }
-  const auto kernel = weight.k % 8 == 0 && x.stride % 8 == 0 ? multiply<true> : multiply<false>;
+  const auto kernel = eights ? multiply<true> : multiply<false>;
   launch("dense_linear", kernel, {grid, kProductThreads}, stream, weight, x, bias, y);
 }
 

@@ -11,7 +11,8 @@
 
 namespace qpn8::cuda {
 
-/// out[i] = the channel that the weight stores as its (first + i)-th, [channels, k] FP16; both counts are multiples of 16.
+/// out[i] = the channel that the weight stores as its (first + i)-th, [channels, k] FP16; both counts are multiples
+/// of 16.
 ///
 /// Channel scales are left out, so that the codes are exact; scale_columns() applies them to the product in FP32. Block
 /// scales differ within a sum and are multiplied in, rounded to FP16.

@@ -55,6 +55,7 @@ class WarpInput {
   static constexpr int kLanes = kRows == 1 ? 4 : kWarpLanes;
   static constexpr int kRowGroups = kRows == 16 ? 2 : 1;
   static constexpr int kLaneInputs = kLaneBytes / static_cast<int>(sizeof(__half));
+  static constexpr int kHeldEights = kRows == 1 ? 2 : 0;  // of a lane: all where k is 4,096 and the warps are 8
 
  public:
   __device__ WarpInput(unsigned char* shared, const LinearArgs& p, const WarpPart& part)
@@ -93,6 +94,20 @@ class WarpInput {
     __syncwarp();
   }
 
+  /// Asks for the weights of the norm, which depend on no earlier kernel: those of a single row's first eights into
+  /// registers, all others to the L2.
+  __device__ void fetch_norm(const LinearArgs& p, const WarpPart& part) {
+    const float* weights = p.norm + part.first_step * kStepInputs;
+    for (int step = part.lane; step < steps_; step += kWarpLanes) prefetch_norm(weights + step * kPrefetchedFloats);
+    if constexpr (kRows == 1) {
+#pragma unroll
+      for (int i = 0; i < kHeldEights; ++i) {
+        const int at = part.lane + i * kWarpLanes;
+        if (at < steps_ * kLanes) held_[i] = NormWeights(weights + at * kLaneInputs);
+      }
+    }
+  }
+
   /// Normalises the rows in place; k is a multiple of 32, all of it the block's. After wait(), by all threads.
   __device__ void normalise(unsigned char* shared, const LinearArgs& p, const WarpPart& part) const {
     const float* weights = p.norm + part.first_step * kStepInputs;
@@ -100,17 +115,21 @@ class WarpInput {
       float sum = 0.0F;
       for (int at = part.lane; at < steps_ * kLanes; at += kWarpLanes) sum = add_squares(memory_[at], sum);
       for (int distance = 4; distance < kWarpLanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
-      sum = sum_of_quarters(sum);
-      const float scale = scale_of_row<1>(shared, p, part, 0, part.lane == 0, sum);
-      for (int at = part.lane; at < steps_ * kLanes; at += kWarpLanes) {
-        memory_[at] = scaled(memory_[at], scale, weights + at * kLaneInputs);
+      const float scale = scale_of_row<1>(shared, p, part, 0, part.lane == 0, sum_of_quarters(sum));
+#pragma unroll
+      for (int i = 0; i < kHeldEights; ++i) {
+        const int at = part.lane + i * kWarpLanes;
+        if (at < steps_ * kLanes) memory_[at] = held_[i].scaled(memory_[at], scale);
+      }
+      for (int at = part.lane + kHeldEights * kWarpLanes; at < steps_ * kLanes; at += kWarpLanes) {
+        memory_[at] = NormWeights(weights + at * kLaneInputs).scaled(memory_[at], scale);
       }
     } else if constexpr (kRows == 8) {
       const float sum = squares_of_quarter(read_, steps_);
       const float scale = scale_of_row<8>(shared, p, part, part.lane / 4, part.lane % 4 == 0, sum);
       for (int step = 0; step < steps_; ++step) {
         uint4& mine = memory_[step * kLanes + part.lane];
-        mine = scaled(mine, scale, weights + step * kStepInputs + part.lane % 4 * kLaneInputs);
+        mine = NormWeights(weights + step * kStepInputs + part.lane % 4 * kLaneInputs).scaled(mine, scale);
       }
     }
     __syncwarp();
@@ -123,6 +142,7 @@ class WarpInput {
   uint4* memory_;
   const uint4* read_;
   int steps_;
+  NormWeights held_[kHeldEights > 0 ? kHeldEights : 1];
 };
 
 /// x of 8 rows and kSteps whole steps of a warp in registers: what its lanes multiply with.
@@ -144,25 +164,9 @@ class RegisterInput {
 
   __device__ void wait() const {}
 
-  __device__ void normalise(unsigned char* shared, const LinearArgs& p, const WarpPart& part) {
-    const float sum = squares_of_registers();
-    const float scale = scale_of_row<8>(shared, p, part, part.lane / 4, part.lane % 4 == 0, sum);
-    const float* weights = p.norm + part.first_step * kStepInputs + part.lane % 4 * 8;
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) x_[step] = scaled(x_[step], scale, weights + step * kStepInputs);
-  }
-
   __device__ uint4 at(int step, int) const { return x_[step]; }
 
  private:
-  /// As squares_of_quarter(), with constant places in x_.
-  __device__ float squares_of_registers() const {
-    float sums[8] = {};
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) sums[step % 8] = add_squares(x_[step], sums[step % 8]);
-    return sum_of_eighths(sums);
-  }
-
   bool has_row_;
   const __half* from_;
   uint4 x_[kSteps];

@@ -15,13 +15,6 @@ namespace qpn8::cuda {
 // Two blocks a multiprocessor: while one computes, the next kernel's loads. A third slows the one that computes.
 inline constexpr int kResidentBlocks = 2;
 
-__device__ inline void prefetch_norm(const LinearArgs& p, const WarpPart& part) {
-  static_assert(kPrefetchedFloats == kStepInputs);
-  for (int step = part.lane; step < part.steps; step += kWarpLanes) {
-    prefetch_norm(p.norm + (part.first_step + step) * kPrefetchedFloats);
-  }
-}
-
 template <int kRows, int kUnitTiles, ScaleMode kScales, int kChunk, bool kResident, int kWarps>
 __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(const __grid_constant__ LinearArgs p) {
   using Product = TileProduct<kRows, kUnitTiles, kScales, kChunk, kResident>;
@@ -29,6 +22,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
   if constexpr (kChunk == 0 || kBulkCopies) {
     extern __shared__ __align__(128) unsigned char shared[];
     constexpr bool kBlockScales = kScales != ScaleMode::channel;
+    constexpr bool kNormalises = !kResident && kRows <= 8;
     let_next_kernel_start();
     const bool in_cluster = p.schedule.split > 1;
     const WarpPart part = warp_part(p);
@@ -36,7 +30,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
                   reinterpret_cast<unsigned long long*>(shared) + part.warp * kMaxSlots, p.schedule,
                   p.codes + (static_cast<long>(part.first_tile) * p.steps + part.first_step) * kStepBytes,
                   static_cast<long>(p.steps) * kStepBytes, part.steps, part.tiles);
-    UnitOutput<kRows, kUnitTiles, kWarps> output(shared, p, part);
+    UnitOutput<kRows, kUnitTiles, kWarps, !kResident> output(shared, p, part);
     if (in_cluster) {
       output.make_barriers();
       arrive_at_cluster();  // so that peers are known to be prepared before anything is sent to them
@@ -51,7 +45,9 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
     if (tile < end) fetch_unit();
     typename Product::Input x(shared, p, part);
     Product product(p, part, x);
-    if (p.norm != nullptr) prefetch_norm(p, part);
+    if constexpr (kNormalises) {
+      if (p.norm != nullptr) x.fetch_norm(p, part);
+    }
     if (in_cluster) {
       wait_for_cluster();
       output.expect_first();
@@ -62,7 +58,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
     x.start(p, part);
     output.fetch_added(p);
     x.wait();
-    if constexpr (kRows <= 8) {
+    if constexpr (kNormalises) {
       if (p.norm != nullptr) x.normalise(shared, p, part);
     }
     while (true) {

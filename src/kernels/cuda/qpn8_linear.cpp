@@ -11,6 +11,7 @@
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/qpn8_kernels.hpp"
 #include "qpn8/error.hpp"
+#include "qpn8/schedule.hpp"
 
 namespace qpn8::cuda {
 namespace {
@@ -142,20 +143,22 @@ void multiply(const PackedLayout& weight, std::int64_t groups, const ProductInpu
   }
 }
 
-/// Whether one block sees all of k, and serves 8 rows.
+/// Whether a block sees all of k.
 bool sees_all_of_k(const LinearShape& shape, const DeviceLimits& device) {
-  constexpr int kRows = 8;
-  const std::optional<LinearSchedule> schedule = choose_schedule(shape, kRows, device);
-  return schedule && schedule->shape.split == 1 && rows_that_fit(shape, device) >= kRows;
+  const std::optional<LinearSchedule> schedule = choose_schedule(shape, 1, device);
+  return schedule && schedule->shape.split == 1;
 }
 
-void check_ends(const PackedLayout& weight, std::int64_t groups, const ScheduleShape& schedule, const ProductInput& x,
-                const ProductOutput& y) {
-  check(x.norm == nullptr || (weight.k % kStepInputs == 0 && schedule.split == 1 && x.rows <= 8),
+/// What a schedule must be like for a product that does more than to multiply and store.
+void check_ends(const PackedLayout& weight, int split, bool resident, const ProductInput& x, const ProductOutput& y) {
+  const bool normalises = x.norm != nullptr;
+  const bool gates = y.end == ProductEnd::gate;
+  if (!normalises && y.end == ProductEnd::store && weight.paired_half == 0) return;
+  check(!resident && x.rows <= kMaxPackedRows, "a kernel that only multiplies and stores");
+  check(!normalises || (weight.k % kStepInputs == 0 && split == 1),
         "rows are normalised where a block sees all of them");
   check(y.end == ProductEnd::store || y.dtype == DType::f16, "sums and gated products are FP16");
-  check(y.end != ProductEnd::gate || (weight.paired_half * 2 == weight.n && y.n == weight.paired_half && groups == 1 &&
-                                      schedule.split == 1 && x.rows <= 8),
+  check(!gates || (weight.paired_half * 2 == weight.n && y.n == weight.paired_half && split == 1),
         "a gated product has its channels in pairs");
 }
 
@@ -178,21 +181,30 @@ void qpn8_linear_scheduled(const PackedLayout& weight, std::int64_t groups, cons
                            const ProductInput& x, const float* bias, const ProductOutput& y, cudaStream_t stream) {
   check(y.n <= weight.n && x.stride % 8 == 0, "y is no wider than the weight, and rows of x are 16-byte aligned");
   const DeviceLimits device = linear_limits();
-  check_ends(weight, groups, schedule, x, y);
   const std::string refusal = schedule_refusal(shape_of(weight, groups), schedule, x.rows, device);
   if (!refusal.empty()) throw Error(Error::unsupported_shape, refusal);
+  const bool resident = runs_resident(shape_of(weight, groups), schedule, x.rows, device);
+  check_ends(weight, schedule.split, resident, x, y);
   const LinearKernel kernel = kernel_for(weight, shape_of(weight, groups), schedule, x.rows, device);
   check(kernel != nullptr, "a legal schedule has a kernel");
   launch(kernel, arguments(weight, groups, schedule, x, bias, y), device.compute_capability >= kBulkCopyCapability,
          stream);
 }
 
+bool can_add(const LinearShape& shape, const DeviceLimits& device) {
+  for (const int rows : {1, 8}) {
+    const std::optional<LinearSchedule> schedule = choose_schedule(shape, rows, device);
+    if (!schedule || runs_resident(shape, schedule->shape, rows, device)) return false;
+  }
+  return true;
+}
+
 bool can_normalise(const LinearShape& shape, const DeviceLimits& device) {
-  return shape.k % kStepInputs == 0 && sees_all_of_k(shape, device);
+  return shape.k % kStepInputs == 0 && sees_all_of_k(shape, device) && can_add(shape, device);
 }
 
 bool can_gate(const LinearShape& shape, const DeviceLimits& device) {
-  return shape.n % (2 * kTileChannels) == 0 && sees_all_of_k(shape, device);
+  return shape.n % (2 * kTileChannels) == 0 && sees_all_of_k(shape, device) && can_add(shape, device);
 }
 
 void qpn8_linear(const PackedLayout& weight, const ProductInput& x, const float* bias, const ProductOutput& y,

@@ -39,8 +39,8 @@ struct ProductInput {
   float eps = 0.0F;
 };
 
-/// y = x W^T + bias for 1 to kMaxLinearRows rows, asynchronously on `stream`; x [rows, k]. A norm and ProductEnd::gate
-/// are for weights that can_normalise() and can_gate(), and up to 8 rows.
+/// y = x W^T + bias for 1 to kMaxLinearRows rows, asynchronously on `stream`; x [rows, k]. A norm and the
+/// ends other than ProductEnd::store are for weights that can_normalise(), can_add() and can_gate(), and up to 8 rows.
 ///
 /// bias n floats or null, added in FP32. FP32 accumulation in a fixed order that depends on the shape and the device
 /// alone: row i of an m-row call equals the 1-row call bit for bit. x and y do not overlap.
@@ -50,10 +50,11 @@ struct ProductInput {
 void qpn8_linear(const PackedLayout& weight, const ProductInput& x, const float* bias, const ProductOutput& y,
                  cudaStream_t stream);
 
-/// Whether products of this shape can normalise x: every block must see all of k. By shape and device alone.
+/// Whether products of this shape can end in ProductEnd::add, whether they can normalise x (every block must see all of
+/// k), and whether they can end in ProductEnd::gate, for a weight with channel scales and paired channels. By shape and
+/// device alone, for any rows up to 8.
+bool can_add(const LinearShape& shape, const DeviceLimits& device);
 bool can_normalise(const LinearShape& shape, const DeviceLimits& device);
-
-/// Whether a weight with channel scales, laid out with its channels paired, can end in ProductEnd::gate.
 bool can_gate(const LinearShape& shape, const DeviceLimits& device);
 
 /// `groups` independent products in one launch: channels [g n, (g + 1) n) of y are x[:, g k .. (g + 1) k) times the

@@ -9,7 +9,8 @@ namespace qpn8::cuda {
 
 /// The end of a unit of kUnitTiles tiles: partial sums of the warps, then of the cluster's blocks, meet in shared
 /// memory; scale, bias, store. Everything but the sums is worked out beforehand.
-template <int kRows, int kUnitTiles, int kWarps>
+/// kEnds: every ProductEnd and paired channels are served; else products are stored in the order of their channels.
+template <int kRows, int kUnitTiles, int kWarps, bool kEnds>
 class UnitOutput {
   static constexpr int kChannels = kUnitTiles * kTileChannels;
   static constexpr int kRowFloats = kChannels + 4;  // rows of one channel in different banks
@@ -57,7 +58,7 @@ class UnitOutput {
 
   /// Reads what the product is added to; after the wait for earlier kernels, which may have written it.
   __device__ void fetch_added(const LinearArgs& p) {
-    if (p.end != ProductEnd::add) return;
+    if (!kEnds || p.end != ProductEnd::add) return;
 #pragma unroll
     for (int turn = 0; turn < kTurns; ++turn) {
       added_[turn] = at_[turn] >= 0 ? __half2float(static_cast<const __half*>(p.y)[at_[turn]]) : 0.0F;
@@ -142,7 +143,7 @@ class UnitOutput {
 
   /// Where a stored channel goes in a row of y.
   __device__ static int column_of(const LinearArgs& p, int n) {
-    if (p.paired_half == 0) return n;
+    if (!kEnds || p.paired_half == 0) return n;
     const int in_half = n / kTileChannels * kPairChannels + n % kPairChannels;
     const bool is_up = (n & kPairChannels) != 0;
     return is_up && p.end != ProductEnd::gate ? p.paired_half + in_half : in_half;
@@ -154,8 +155,8 @@ class UnitOutput {
     const float value = fmaf(sum * kDecodeFactor, scale_[turn], bias_[turn]);
     __half half = __float2half_rn(value);
     bool stores = at_[turn] >= 0;
-    if (p.end == ProductEnd::add) half = __float2half_rn(added_[turn] + __half2float(half));
-    if (p.end == ProductEnd::gate) {
+    if (kEnds && p.end == ProductEnd::add) half = __float2half_rn(added_[turn] + __half2float(half));
+    if (kEnds && p.end == ProductEnd::gate) {
       // Outputs lie in the order of channels, so that eight lanes on is the same channel of up.
       const float up = __shfl_xor_sync(0xffffffffU, __half2float(half), kPairChannels);
       half = __float2half_rn(silu(__half2float(half)) * up);
