@@ -46,6 +46,8 @@ void Backend::linear_added(const Linear& weight, const Tensor& x, ResidualStream
 
 void Backend::require_room(const Plan& /*plan*/) {}
 
+void Backend::forget_steps() {}
+
 void Backend::run_step(const Batch& /*batch*/, int /*variant*/, const std::function<void()>& step) { step(); }
 
 }  // namespace qpn8

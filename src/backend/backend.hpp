@@ -248,6 +248,10 @@ class Backend {
   /// that shape, the contents of device memory, and `variant`, by which a caller tells apart steps that differ in
   /// anything else (its tensors' places, what it computes).
   virtual void run_step(const Batch& batch, int variant, const std::function<void()>& step);
+
+  /// Forgets what run_step() has recorded: before tensors that a step used are freed, if another of the same shape and
+  /// variant is to follow.
+  virtual void forget_steps();
 };
 
 }  // namespace qpn8

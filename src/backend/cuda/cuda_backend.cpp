@@ -339,6 +339,8 @@ class CudaBackend : public Backend {
                 step);
   }
 
+  void forget_steps() override { graphs_.clear(); }
+
  private:
   static constexpr std::int64_t kAttentionBytes = std::int64_t{64} << 20;
 

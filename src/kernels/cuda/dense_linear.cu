@@ -10,43 +10,47 @@ namespace {
 // latency is there once, and not at every step.
 constexpr std::size_t kStagedBytes = 32 * 1024;
 
-/// Rows of x that a block copies into its shared memory, normalised if there are weights for it. A row is added up by
-/// all threads, and its warps' sums in order, so that its bits do not depend on the other rows.
+/// Rows of x that a block copies into its shared memory, where kNormalises normalised. A row is added up by all
+/// threads, and its warps' sums in order, so that its bits do not depend on the other rows.
+template <bool kNormalises>
 struct StagedRows {
   const __half* data;
   long stride;
   int rows;
-  int k;              ///< a multiple of 8
-  const float* norm;  ///< or null
+  int k;  ///< a multiple of 8
+  const float* norm;
   float eps;
   __half* shared;  ///< [rows, k]
 
   __device__ PlainRows get() const {
     __shared__ float sums[kProductRows][kProductWarps];
-    const int warp = threadIdx.x / kWarpSize;
     for (int row = 0; row < rows; ++row) {
       float squares = 0.0F;
       for (int i = threadIdx.x * 8; i < k; i += kProductThreads * 8) {
         const uint4 eight = __ldcg(reinterpret_cast<const uint4*>(data + row * stride + i));
-        *reinterpret_cast<uint4*>(shared + static_cast<long>(row) * k + i) = eight;
-        squares = add_squares(eight, squares);
+        eight_at(row, i) = eight;
+        if (kNormalises) squares = add_squares(eight, squares);
       }
-      squares = warp_sum(squares);
-      if (threadIdx.x % kWarpSize == 0) sums[row][warp] = squares;
+      if (kNormalises) squares = warp_sum(squares);
+      if (kNormalises && threadIdx.x % kWarpSize == 0) sums[row][threadIdx.x / kWarpSize] = squares;
     }
     __syncthreads();
-    if (norm == nullptr) return {shared, k, rows};
-    for (int row = 0; row < rows; ++row) {
-      float total = 0.0F;
-      for (int w = 0; w < kProductWarps; ++w) total += sums[row][w];
-      const float scale = rsqrtf(total / static_cast<float>(k) + eps);
-      for (int i = threadIdx.x * 8; i < k; i += kProductThreads * 8) {
-        uint4& bits = *reinterpret_cast<uint4*>(shared + static_cast<long>(row) * k + i);
-        bits = NormWeights(norm + i).scaled(bits, scale);
+    if constexpr (kNormalises) {
+      for (int row = 0; row < rows; ++row) {
+        float total = 0.0F;
+        for (int w = 0; w < kProductWarps; ++w) total += sums[row][w];
+        const float scale = rsqrtf(total / static_cast<float>(k) + eps);
+        for (int i = threadIdx.x * 8; i < k; i += kProductThreads * 8) {
+          eight_at(row, i) = NormWeights(norm + i).scaled(eight_at(row, i), scale);
+        }
       }
+      __syncthreads();
     }
-    __syncthreads();
     return {shared, k, rows};
+  }
+
+  __device__ uint4& eight_at(int row, int i) const {
+    return *reinterpret_cast<uint4*>(shared + static_cast<long>(row) * k + i);
   }
 };
 
@@ -70,14 +74,15 @@ __global__ void __launch_bounds__(kProductThreads)
   write_tile(sum, tile.column, x.rows, 1.0F, nullptr, bias == nullptr ? nullptr : bias + tile.column, y, added);
 }
 
+template <bool kNormalises>
 __global__ void __launch_bounds__(kProductThreads)
     stage_and_multiply(DenseWeight weight, ProductInput x, const float* bias, ProductOutput y) {
   extern __shared__ __align__(16) unsigned char shared[];
   const Tile tile(weight, y.end == ProductEnd::gate);
   const int k = static_cast<int>(weight.k);
-  const StagedRows rows = {x.data, x.stride, x.rows, k, x.norm, x.eps, reinterpret_cast<__half*>(shared)};
+  const StagedRows<kNormalises> rows = {x.data, x.stride, x.rows, k, x.norm, x.eps, reinterpret_cast<__half*>(shared)};
   const int line = threadIdx.x * kPrefetchedFloats;
-  if (x.norm != nullptr && line < k) prefetch_norm(x.norm + line);
+  if (kNormalises && line < k) prefetch_norm(x.norm + line);
   const TileSum sum = dense_tile<true>(weight, tile.channels, rows);
   const __half added = added_to(y, tile.column + channel_of_thread(), x.rows);
   write_tile(sum, tile.column, x.rows, 1.0F, nullptr, bias == nullptr ? nullptr : bias + tile.column, y, added);
@@ -103,7 +108,8 @@ void dense_linear(const DenseWeight& weight, const ProductInput& x, const float*
   const auto bytes = static_cast<std::size_t>(x.rows * row_bytes(weight));
   check(x.norm == nullptr || eights, "rows that are normalised are read in eights");
   if (eights && (x.norm != nullptr || bytes <= kStagedBytes)) {
-    launch("dense_linear", stage_and_multiply, {grid, kProductThreads, 0, bytes}, stream, weight, x, bias, y);
+    const auto staged = x.norm != nullptr ? stage_and_multiply<true> : stage_and_multiply<false>;
+    launch("dense_linear", staged, {grid, kProductThreads, 0, bytes}, stream, weight, x, bias, y);
     return;
   }
   const auto kernel = eights ? multiply<true> : multiply<false>;
