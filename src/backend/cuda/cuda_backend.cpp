@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "backend/cuda/kv_cache.hpp"
 #include "backend/cuda/load_linear.hpp"
 #include "backend/cuda/memory.hpp"
+#include "backend/cuda/operands.hpp"
 #include "backend/cuda/step_graphs.hpp"
 #include "base/check.hpp"
 #include "kernels/cuda/argmax.hpp"
@@ -31,40 +31,16 @@
 namespace qpn8 {
 namespace {
 
-MatrixView<__half> halves(const Tensor& tensor) {
-  check(tensor.dtype == DType::f16, "activations are F16");
-  return tensor.host<__half>();
-}
-
-MatrixView<float> floats(const Tensor& tensor) {
-  check(tensor.dtype == DType::f32, "logits, angles and norms are F32");
-  return tensor.host<float>();
-}
-
-const float* single_row(const Tensor& tensor) {
-  check(tensor.rows == 1, "one row");
-  return floats(tensor).data;
-}
-
-MatrixView<std::int32_t> integers(const Tensor& tensor) {
-  check(tensor.dtype == DType::i32, "ids and positions are I32");
-  return tensor.host<std::int32_t>();
-}
-
-/// A column of integers without gaps.
-std::int32_t* column(const Tensor& tensor) {
-  check(tensor.cols == 1 && (tensor.stride == 1 || tensor.rows <= 1), "a column without gaps");
-  return integers(tensor).data;
-}
-
-cuda::RowPlaces places_of(const Batch& batch) { return {column(batch.slots), column(batch.positions)}; }
-
-/// Splits of attention for a batch, rounded up to a power of two so that a recorded step serves many positions.
-std::int64_t splits_of(const Batch& batch) {
-  std::int64_t furthest = 0;
-  for (const BatchSpan& span : batch.spans) furthest = std::max(furthest, span.first_position + span.rows - 1);
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(furthest / cuda::kAttentionSplit + 1)));
-}
+using cuda::column;
+using cuda::floats;
+using cuda::halves;
+using cuda::head_works;
+using cuda::integers;
+using cuda::normalised;
+using cuda::places_of;
+using cuda::rule_of;
+using cuda::single_row;
+using cuda::splits_of;
 
 Hardware require_device() {
   const CudaDevice device = find_cuda_device();
@@ -358,37 +334,6 @@ class CudaBackend : public Backend {
    private:
     bool& in_step_;
   };
-
-  static cuda::AttentionRule rule_of(const AttentionShape& shape) {
-    return {.heads = shape.heads, .scale = shape.scale, .window = shape.window};
-  }
-
-  static cuda::ProductInput normalised(const ResidualStream& residual, const RowNorm& norm) {
-    const MatrixView<__half> rows = halves(residual.hidden);
-    return {.data = rows.data,
-            .stride = rows.stride,
-            .rows = static_cast<int>(rows.rows),
-            .norm = single_row(norm.weight),
-            .eps = norm.eps};
-  }
-
-  static cuda::HeadWorks head_works(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) {
-    const cuda::KvLayer kv = static_cast<cuda::CudaKvCache&>(cache).layer(layer);
-    const auto norm = [](const Tensor* weight) { return weight == nullptr ? nullptr : single_row(*weight); };
-    cuda::HeadWorks work = {.works = {},
-                            .head_dim = kv.head_dim,
-                            .rotation = {floats(heads.angles), heads.pairing == RopePairing::interleaved},
-                            .layer = kv,
-                            .places = places_of(batch)};
-    work.works[0] = {.x = halves(heads.q), .norm = norm(heads.q_norm), .eps = heads.eps, .rotated = true};
-    work.works[1] = {.x = halves(heads.k),
-                     .norm = norm(heads.k_norm),
-                     .eps = heads.eps,
-                     .rotated = true,
-                     .target = cuda::HeadTarget::keys};
-    work.works[2] = {.x = halves(heads.v), .target = cuda::HeadTarget::values};
-    return work;
-  }
 
   /// Rows that one launch of attention takes, for which there is scratch memory then: long prompts go in groups, so
   /// that the sums of the splits stay within bounded memory.

@@ -44,13 +44,8 @@ struct LaunchShape {
 template <class... Params, class... Args>
 void launch(const char* name, void (*kernel)(Params...), const LaunchShape& shape, const Stream& stream,
             Args&&... args) {
-  constexpr std::size_t kAlwaysThere = std::size_t{32} << 10;
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
-  if (shape.shared_bytes > kAlwaysThere) {
-    check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shape.shared_bytes)),
-               name);
-  }
+  ask_for_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes, name);
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if (stream.overlaps) {
