@@ -46,23 +46,6 @@ if step tests "Tests"; then
   sed -n '/tests passed/,$p' "$out/tests.txt"
 fi
 
-# The kernel tests that a checker ends within minutes: each kernel's own, without the ones over every form and shape.
-if step sanitize "compute-sanitizer"; then
-  kernels='CudaStep.A*:CudaOperators.*:CudaAttention.Preparing*:CudaExperts.*:Qpn8CudaLinear.TheSame*'
-  kernels+=':Qpn8CudaLinear.Groups*:Qpn8CudaLinear.Bias*:QuadPair.Products*:QuadPair.TheFused*:QuadPair.TheRider*'
-  declare -A running
-  for tool in memcheck racecheck initcheck; do
-    timeout 300 compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/tests/cuda/qpn8_cuda_test" \
-      --gtest_brief=1 --gtest_filter="$kernels" >"$out/$tool.txt" 2>&1 &
-    running[$tool]=$!
-  done
-  for tool in "${!running[@]}"; do
-    wait "${running[$tool]}" || fail "$tool"
-    printf '%s: ' "$tool"
-    tail -n 1 "$out/$tool.txt"
-  done
-fi
-
 if step gate "Audit and gate"; then
   "$qpn8" audit --gate --device cuda --model models/wordmath-11m --out "$out/audit" >"$out/audit.txt" 2>&1 || fail gate
   tail -n 12 "$out/audit.txt"
@@ -86,6 +69,23 @@ if step ab "A/B of the bundled model"; then
   "$qpn8" ab --device cuda --model models/wordmath-11m --dataset models/wordmath_test.jsonl --a qpn8=off --b qpn8=on \
     --out "$out/ab" >"$out/ab.txt" || fail ab
   cat "$out/ab.txt"
+fi
+
+# The kernel tests that a checker ends within minutes: each kernel's own, without the ones over every form and shape.
+if step sanitize "compute-sanitizer"; then
+  kernels='CudaStep.A*:CudaOperators.*:CudaAttention.Preparing*:CudaExperts.*:Qpn8CudaLinear.TheSame*'
+  kernels+=':Qpn8CudaLinear.Groups*:Qpn8CudaLinear.Bias*:QuadPair.Products*:QuadPair.TheFused*:QuadPair.TheRider*'
+  declare -A running
+  for tool in memcheck racecheck initcheck; do
+    timeout 300 compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/tests/cuda/qpn8_cuda_test" \
+      --gtest_brief=1 --gtest_filter="$kernels" >"$out/$tool.txt" 2>&1 &
+    running[$tool]=$!
+  done
+  for tool in "${!running[@]}"; do
+    wait "${running[$tool]}" || fail "$tool"
+    printf '%s: ' "$tool"
+    tail -n 1 "$out/$tool.txt"
+  done
 fi
 
 step done "Done"
