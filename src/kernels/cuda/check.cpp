@@ -38,11 +38,8 @@ void check_launch(const char* kernel, const char* file, int line) {
   check_cuda(cudaGetLastError(), kernel, file, line);
 }
 
-void ask_for_shared_memory(const void* kernel, std::size_t dynamic_bytes, const char* name) {
+void allow_shared_memory(const void* kernel, std::size_t dynamic_bytes, const char* name) {
   constexpr std::size_t kAlwaysThere = std::size_t{32} << 10;
-  check_cuda(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
-      name);
   if (dynamic_bytes <= kAlwaysThere) return;
   check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic_bytes)),
              name);

@@ -13,10 +13,8 @@ void check_cuda(cudaError_t status, const char* call, const char* file = __built
 /// The same for the kernel that was launched last; what it does later is found by the next call that waits for it.
 void check_launch(const char* kernel, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
-/// Asks for the shared memory of a kernel about to be launched, dynamic_bytes beside what it declares.
-///
-/// All kernels ask for the same division of a multiprocessor's memory, most of it shared: a multiprocessor has to be
-/// empty before it is divided anew, and kernels that begin while others run would wait for that.
-void ask_for_shared_memory(const void* kernel, std::size_t dynamic_bytes, const char* name);
+/// Lets a kernel about to be launched have that much shared memory beside what it declares: what is more than every
+/// kernel may have must be asked for.
+void allow_shared_memory(const void* kernel, std::size_t dynamic_bytes, const char* name);
 
 }  // namespace qpn8::cuda

@@ -45,7 +45,7 @@ template <class... Params, class... Args>
 void launch(const char* name, void (*kernel)(Params...), const LaunchShape& shape, const Stream& stream,
             Args&&... args) {
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
-  ask_for_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes, name);
+  allow_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes, name);
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if (stream.overlaps) {

@@ -89,8 +89,8 @@ LinearArgs arguments(const PackedLayout& weight, std::int64_t groups, const Sche
 
 /// From sm_90 on: the next kernel of the stream may start early, and blocks form clusters.
 void launch(LinearKernel kernel, LinearArgs args, bool bulk_copies, cudaStream_t stream) {
-  ask_for_shared_memory(reinterpret_cast<const void*>(kernel), static_cast<std::size_t>(args.shared.total),
-                        "qpn8_linear");
+  allow_shared_memory(reinterpret_cast<const void*>(kernel), static_cast<std::size_t>(args.shared.total),
+                      "qpn8_linear");
   const auto cluster = static_cast<unsigned>(args.schedule.split);
   std::array<cudaLaunchAttribute, 2> attributes = {};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
