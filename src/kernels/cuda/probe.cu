@@ -12,14 +12,15 @@ __global__ void __launch_bounds__(kThreads) fold(const uint4* data, std::size_t 
   wait_for_earlier_kernels();
   constexpr std::size_t kStride = std::size_t{kBlocks} * kThreads;
   unsigned folded = 0;
-  for (std::size_t i = blockIdx.x * std::size_t{kThreads} + threadIdx.x; i < count; i += kInFlight * kStride) {
+  std::size_t i = blockIdx.x * std::size_t{kThreads} + threadIdx.x;
+  for (; i + (kInFlight - 1) * kStride < count; i += kInFlight * kStride) {
 #pragma unroll
     for (int step = 0; step < kInFlight; ++step) {
-      if (i + step * kStride >= count) break;
       const uint4 v = data[i + step * kStride];
       folded ^= v.x ^ v.y ^ v.z ^ v.w;
     }
   }
+  for (; i < count; i += kStride) folded ^= data[i].x;
   if (folded == 0x12345) *never = static_cast<int>(folded);
 }
 
