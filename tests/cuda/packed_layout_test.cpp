@@ -31,5 +31,18 @@ TEST(PackedLayout, EveryCodeIsWhereTheFormulaSaysAndTheRestIsZero) {
   }
 }
 
+TEST(PackedLayout, PairedChannelsAreEightsOfGateAndThenOfUp) {
+  constexpr std::int64_t kHalf = 32;
+  std::vector<bool> seen(2 * kHalf);
+  for (std::int64_t stored = 0; stored < 2 * kHalf; ++stored) {
+    const std::int64_t channel = channel_stored_at(stored, kHalf);
+    const std::int64_t in_half = stored / 16 * 8 + stored % 8;
+    EXPECT_EQ(channel, stored % 16 < 8 ? in_half : kHalf + in_half) << stored;
+    EXPECT_FALSE(seen[static_cast<std::size_t>(channel)]) << stored;
+    seen[static_cast<std::size_t>(channel)] = true;
+    EXPECT_EQ(channel_stored_at(stored, 0), stored);
+  }
+}
+
 }  // namespace
 }  // namespace qpn8::cuda
