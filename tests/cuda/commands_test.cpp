@@ -96,15 +96,13 @@ TEST_F(CudaCommands, TheAuditAndItsGateFindNothingButRoundingsInAModelOfChannelS
   for (const PlannedProjection& projection : model.plan.projections()) {
     if (projection.route == Route::qpn8) sources.push_back(model.source(projection));
   }
-  const GateResult gate = run_gate({.backend = *model.backend,
-                                    .with_workspace =
-                                        [](std::size_t bytes) {
-                                          return make_cuda_backend({.threads = 2, .workspace_bytes = bytes});
-                                        },
-                                    .sources = sources,
-                                    .contracts = contracts,
-                                    .team = team,
-                                    .least_outputs = AuditOptions().least_outputs});
+  const GateResult gate = run_gate(
+      {.backend = *model.backend,
+       .with_workspace = [](std::size_t bytes) { return make_cuda_backend({.threads = 2, .workspace_bytes = bytes}); },
+       .sources = sources,
+       .contracts = contracts,
+       .team = team,
+       .least_outputs = AuditOptions().least_outputs});
   EXPECT_THAT(gate.failures(), testing::Each(testing::Truly(is_about_shares)));
 }
 
