@@ -41,15 +41,20 @@ function(qpn8_test_code name)
   endif()
 endfunction()
 
-# qpn8_test(<name> SOURCES ... [PROCESSORS n] LIBRARIES ...): one test executable a folder of tests/, its cases run by
-# ctest, each taken to keep n processors busy (1 unless given).
+# qpn8_test(<name> [GPU] SOURCES ... [PROCESSORS n] LIBRARIES ...): one test executable a folder of tests/, its cases run
+# by ctest, each taken to keep n processors busy (1 unless given). Without GPU no test sees one, so that those of the CPU's
+# numbers and of what a machine lacks mean the same everywhere.
 function(qpn8_test name)
-  cmake_parse_arguments(ARG "" "PROCESSORS" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "GPU" "PROCESSORS" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ARG_PROCESSORS)
     set(ARG_PROCESSORS 1)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   qpn8_test_code(${name} ${ARG_LIBRARIES})
+  set(environment "CUDA_VISIBLE_DEVICES=-1")
+  if(ARG_GPU)
+    set(environment "")
+  endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT 900 PROCESSORS ${ARG_PROCESSORS})
+    PROPERTIES TIMEOUT 900 PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${environment}")
 endfunction()

@@ -48,6 +48,8 @@ struct LinearSource {
   const Checkpoint* checkpoint = nullptr;
   std::vector<WeightPart> parts;
   std::vector<float> bias;  ///< n values, or empty
+  /// Two parts of as many rows, gate and up, which linear_gated() multiplies by: a device may keep them interleaved.
+  bool gated = false;
 };
 
 struct KvShape {
@@ -96,6 +98,21 @@ struct HeadInputs {
   float eps = 0.0F;
   Tensor angles;
   RopePairing pairing = RopePairing::halves;
+};
+
+/// The weights of an RMS norm over a row.
+struct RowNorm {
+  Tensor weight;  ///< F32 [1, cols]
+  float eps = 0.0F;
+};
+
+/// The residual stream of a pass. Blocks add to it what they compute; where `pending`, the last block's sum is in
+/// `delta` and not yet in `hidden`, because devices add it at different places.
+struct ResidualStream {
+  Tensor hidden;  ///< [rows, d]
+  Tensor delta;   ///< scratch of that shape
+  Tensor normed;  ///< the same
+  bool pending = false;
 };
 
 /// The feed-forward experts of one layer.
@@ -209,11 +226,32 @@ class Backend {
   /// rotated, q in place, k and v appended to the cache. k and v are unspecified afterwards.
   virtual void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch);
 
+  /// prepare_heads(), then attention() of heads.q, which is unspecified afterwards too.
+  virtual void attend(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch,
+                      const AttentionShape& shape, const Tensor& out);
+
+  /// stream.normed = rms_norm(stream), with what is pending.
+  void normalise(ResidualStream& stream, const RowNorm& norm);
+
+  /// y = rms_norm(stream) W^T; stream.normed is unspecified afterwards.
+  virtual void linear_normalised(ResidualStream& stream, const RowNorm& norm, const Linear& weight, const Tensor& y);
+
+  /// out = swiglu(rms_norm(stream) W^T) for a weight loaded as gated; gate_up [rows, 2 I] is scratch.
+  virtual void linear_gated(ResidualStream& stream, const RowNorm& norm, const Linear& weight, const Tensor& gate_up,
+                            const Tensor& out);
+
+  /// stream += x W^T, the product rounded to activation_type() first. Nothing is pending before.
+  virtual void linear_added(const Linear& weight, const Tensor& x, ResidualStream& stream);
+
   /// Runs `step`, which calls operators on this batch, and neither reads nor writes. A backend may record the calls and
   /// repeat them without calling `step` when a batch of the same shape comes again, so they must depend on nothing but
   /// that shape, the contents of device memory, and `variant`, by which a caller tells apart steps that differ in
   /// anything else (its tensors' places, what it computes).
   virtual void run_step(const Batch& batch, int variant, const std::function<void()>& step);
+
+  /// Forgets what run_step() has recorded: before tensors that a step used are freed, if another of the same shape and
+  /// variant is to follow.
+  virtual void forget_steps();
 };
 
 }  // namespace qpn8

@@ -47,8 +47,7 @@ class ProjectionAudit {
     LinearSource stored = source;
     stored.plan = &original_plan_;
     original_ = backend.load_linear(stored);
-    dequantised_ = dequantise(exact_, backend);
-    fallback_ = backend.share_linear(dequantised_.tensor);
+    fallback_ = load_fallback(exact_, source, backend);
   }
 
   /// Rows of input that the options ask for, a multiple of the largest step.
@@ -62,7 +61,7 @@ class ProjectionAudit {
     const ExactProduct exact = exact_product(exact_, x, team_);
     const DType activations = backend_.activation_type();
     const Matrix<float> original = dense_product(backend_, *original_, x, DType::f32);
-    const Matrix<float> fallback = dense_product(backend_, *fallback_, x, activations);
+    const Matrix<float> fallback = dense_product(backend_, *fallback_.weight, x, activations);
     for (const std::int64_t m : options_.rows) {
       const std::int64_t rows = x.rows() / m * m;
       if (rows == 0) {
@@ -98,7 +97,7 @@ class ProjectionAudit {
 
   void run_fused(ActivationPattern pattern, std::int64_t m, const Matrix<float>& x, const ExactProduct& exact) {
     const Matrix<float> fused = fused_gate_up(product_by_steps(backend_, *served_, x, m, DType::f32), team_);
-    const Matrix<float> unfused = unfused_gate_up(dense_product(backend_, *fallback_, x, DType::f32), team_);
+    const Matrix<float> unfused = unfused_gate_up(dense_product(backend_, *fallback_.weight, x, DType::f32), team_);
     const auto add_fused = [&](AuditReference reference, const Measures& measures) {
       AuditRow entry = row(pattern, m, reference, measures);
       entry.n = fused.cols();
@@ -119,8 +118,7 @@ class ProjectionAudit {
   ServedWeight exact_;
   PlannedProjection original_plan_;
   std::unique_ptr<Linear> original_;
-  OwnedTensor dequantised_;
-  std::unique_ptr<Linear> fallback_;
+  Fallback fallback_;
 };
 
 void audit_projection(const AuditedModel& model, const PlannedProjection& projection, std::uint64_t seed,

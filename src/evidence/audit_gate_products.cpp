@@ -79,10 +79,9 @@ std::string fp32_fault(const GateSubject& subject, const LinearSource& source) {
 std::string fallback_fault(const GateSubject& subject, const LinearSource& source) {
   Backend& backend = subject.backend;
   const std::unique_ptr<Linear> weight = backend.load_linear(source);
-  const OwnedTensor dequantised = dequantise(ServedWeight(source), backend);
-  const std::unique_ptr<Linear> fallback = backend.share_linear(dequantised.tensor);
+  const Fallback fallback = load_fallback(ServedWeight(source), source, backend);
   const Matrix<float> x = many_inputs(*weight, subject.least_outputs);
-  const Matrix<float> expected = dense_product(backend, *fallback, x, backend.activation_type());
+  const Matrix<float> expected = dense_product(backend, *fallback.weight, x, backend.activation_type());
   const AuditBounds bounds;
   for (const std::int64_t m : kSteps) {
     const Matrix<float> y = product_by_steps(backend, *weight, x, m, backend.activation_type());

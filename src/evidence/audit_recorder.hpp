@@ -32,6 +32,7 @@ class ActivationRecorder : public ForwardingBackend {
 
   /// Handed on once nothing is recorded any more: a device that repeats a step's calls passes this backend by.
   void run_step(const Batch& batch, int variant, const std::function<void()>& step) override;
+  void forget_steps() override { inner().forget_steps(); }
 
   /// What was recorded; from now on nothing is, and calls are handed on as they are.
   RecordedInputs stop();

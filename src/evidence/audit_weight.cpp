@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "qpn8/e4m3.hpp"
 #include "qpn8/half.hpp"
@@ -120,6 +121,8 @@ ExactProduct exact_product(const ServedWeight& weight, const Matrix<float>& x, T
   return product;
 }
 
+namespace {
+
 OwnedTensor dequantise(const ServedWeight& weight, Backend& backend) {
   OwnedTensor tensor = backend.allocate(DType::f32, weight.n(), weight.k());
   std::vector<double> exact(static_cast<std::size_t>(weight.k()));
@@ -130,6 +133,15 @@ OwnedTensor dequantise(const ServedWeight& weight, Backend& backend) {
     backend.write(tensor.tensor.row_range(channel, 1), std::as_bytes(std::span(rounded)));
   }
   return tensor;
+}
+
+}  // namespace
+
+Fallback load_fallback(const ServedWeight& weight, const LinearSource& source, Backend& backend) {
+  if (backend.activation_type() != DType::f32) return {{}, backend.load_linear(source)};
+  OwnedTensor dequantised = dequantise(weight, backend);
+  std::unique_ptr<Linear> shared = backend.share_linear(dequantised.tensor);
+  return {std::move(dequantised), std::move(shared)};
 }
 
 }  // namespace qpn8

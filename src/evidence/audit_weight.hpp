@@ -46,7 +46,14 @@ struct ExactProduct {
 /// x [rows, k] times the weight. Parallel over channels; the result does not depend on the team's size.
 ExactProduct exact_product(const ServedWeight& weight, const Matrix<float>& x, ThreadTeam& team);
 
-/// The weight as an F32 tensor of the device, for Backend::share_linear: what the dense fallback multiplies by.
-OwnedTensor dequantise(const ServedWeight& weight, Backend& backend);
+/// What the dense fallback multiplies by, for dense_product().
+struct Fallback {
+  OwnedTensor dequantised;  ///< F32; empty where the device dequantises by itself
+  std::unique_ptr<Linear> weight;
+};
+
+/// Where activations are F32, the served weight as numbers. A device of FP16 numbers would have to round those, so
+/// there it is the device's own route for many rows, whose codes are exact and whose scales come after the sum.
+Fallback load_fallback(const ServedWeight& weight, const LinearSource& source, Backend& backend);
 
 }  // namespace qpn8

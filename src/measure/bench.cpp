@@ -63,8 +63,9 @@ class Run {
       : engine_(engine), options_(options), plan_(plan), tally_(observer) {
     result_.hardware = to_string(plan.hardware());
     result_.threads = cpu_threads(engine.threads);
-    result_.cache_bytes = last_level_cache_bytes();
-    result_.rotation_bytes = options.rotation_bytes > 0 ? options.rotation_bytes : default_rotation_bytes();
+    result_.cache_bytes = cache_bytes(plan.hardware());
+    result_.rotation_bytes =
+        options.rotation_bytes > 0 ? options.rotation_bytes : default_rotation_bytes(plan.hardware());
     result_.plan = to_json(plan);
   }
 
@@ -75,7 +76,8 @@ class Run {
     for (const Arm& arm : arms) result_.load.push_back({arm.route, {}});
     for (int round = 0; round < 3; ++round) {
       for (std::size_t i = 0; i < arms.size(); ++i) {
-        const LoadResult load = measure_load(folder, arms[i].options);
+        const LoadResult load = plan_.hardware().kind == HardwareKind::cpu ? measure_load(folder, arms[i].options)
+                                                                           : measure_load_here(folder, arms[i].options);
         if (round > 0) result_.load[i].loads.push_back(load);  // the first may have read the files from a disk
         tally_.tick();
       }

@@ -74,7 +74,7 @@ struct BenchOptions {
   std::vector<std::int64_t> rows = {1, 2, 4, 8, 9, 64};
   std::vector<std::int64_t> contexts = {128, 4096};
   std::int64_t prefill_tokens = 512;
-  std::int64_t rotation_bytes = 0;                    ///< 0: default_rotation_bytes()
+  std::int64_t rotation_bytes = 0;                    ///< 0: default_rotation_bytes() of the hardware
   std::optional<std::filesystem::path> growth_model;  ///< a smaller model for GrowthResult
   Repeats repeats;
 };

@@ -98,6 +98,8 @@ std::vector<std::byte> read_all(int fd) {
               fmt::format("measuring the load: {}: {}", what, std::generic_category().message(errno)));
 }
 
+std::int64_t peak_of(const rusage& usage) { return static_cast<std::int64_t>(usage.ru_maxrss) * 1024; }
+
 LoadResult decode(std::span<const std::byte> bytes, const rusage& usage) {
   if (bytes.empty()) {
     throw Error(Error::missing_capability, "measuring the load: the loading process ended early (out of memory?)");
@@ -109,11 +111,19 @@ LoadResult decode(std::span<const std::byte> bytes, const rusage& usage) {
   }
   LoadResult result;
   std::memcpy(&result, rest.data(), sizeof(result));
-  result.peak_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  result.peak_rss_bytes = peak_of(usage);
   return result;
 }
 
 }  // namespace
+
+LoadResult measure_load_here(const std::filesystem::path& folder, const EngineOptions& options) {
+  LoadResult result = load_once(folder, options);
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) fail("getrusage");
+  result.peak_rss_bytes = peak_of(usage);
+  return result;
+}
 
 LoadResult measure_load(const std::filesystem::path& folder, const EngineOptions& options) {
   std::array<int, 2> ends{};

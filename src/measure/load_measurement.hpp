@@ -22,4 +22,8 @@ struct LoadResult {
 /// them for ever.
 LoadResult measure_load(const std::filesystem::path& folder, const EngineOptions& options);
 
+/// The same in this process, for a GPU, which a child of a process that has used it cannot use: its peak is that of the
+/// process so far.
+LoadResult measure_load_here(const std::filesystem::path& folder, const EngineOptions& options);
+
 }  // namespace qpn8

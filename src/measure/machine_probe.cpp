@@ -8,8 +8,8 @@
 #include "backend/cpu_backend.hpp"
 #include "base/buffer.hpp"
 #include "kernels/cpu/probe.hpp"
+#include "measure/gpu_probe.hpp"
 #include "measure/samples.hpp"
-#include "qpn8/error.hpp"
 #include "qpn8/thread_team.hpp"
 
 namespace qpn8 {
@@ -48,7 +48,7 @@ class CpuProbe : public MachineProbe {
 
 std::unique_ptr<MachineProbe> make_probe(const Hardware& hardware, int threads) {
   if (hardware.kind == HardwareKind::cpu) return std::make_unique<CpuProbe>(threads);
-  throw Error(Error::unsupported, to_string(hardware) + ": there is no probe of its bandwidth; expected a CPU");
+  return make_gpu_probe(hardware);
 }
 
 std::int64_t last_level_cache_bytes() {
@@ -59,6 +59,10 @@ std::int64_t last_level_cache_bytes() {
   }
 #endif
   return largest > 0 ? largest : std::int64_t{32} << 20;
+}
+
+std::int64_t cache_bytes(const Hardware& hardware) {
+  return hardware.kind == HardwareKind::cpu ? last_level_cache_bytes() : gpu_cache_bytes(hardware);
 }
 
 }  // namespace qpn8

@@ -11,8 +11,7 @@ namespace qpn8 {
 ModelUnderTest::ModelUnderTest(const std::filesystem::path& folder, const EngineOptions& options,
                                const LoadObserver& observer)
     : loaded_(load_model(FrontEnd(folder, options), observer)),
-      runner_(*loaded_.backend, *loaded_.model, *loaded_.cache, loaded_.max_rows),
-      sampler_(static_cast<std::size_t>(loaded_.model->vocab_size())) {}
+      runner_(*loaded_.backend, *loaded_.model, *loaded_.cache, loaded_.max_rows) {}
 
 double ModelUnderTest::prefill(std::int64_t tokens) {
   check(tokens >= 1 && tokens < context_length(), "a prompt leaves room in the context");
@@ -24,9 +23,8 @@ double ModelUnderTest::prefill(std::int64_t tokens) {
   }
   select_kernels(plan().hardware());
   runner_.reset();
-  sampler_.start({}, ids_);
   return seconds_of([&] {
-    const std::optional<TokenId> token = sampler_.next(runner_.extend(ids_));
+    const std::optional<TokenId> token = runner_.extend_greedily(ids_);
     if (!token) runner_.raise_non_finite(ids_);
     next_ = *token;
   });
@@ -38,7 +36,7 @@ double ModelUnderTest::decode(int steps) {
   const double seconds = seconds_of([&] {
     for (int step = 0; step < steps; ++step) {
       ids_.push_back(next_);
-      const std::optional<TokenId> token = sampler_.next(runner_.extend({&next_, 1}));
+      const std::optional<TokenId> token = runner_.extend_greedily({&next_, 1});
       if (!token) runner_.raise_non_finite(ids_);
       next_ = *token;
     }

@@ -8,7 +8,6 @@
 #include "engine/engine_loader.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/load_observer.hpp"
-#include "engine/sampler.hpp"
 #include "engine/sequence_runner.hpp"
 
 namespace qpn8 {
@@ -38,7 +37,6 @@ class ModelUnderTest {
  private:
   LoadedModel loaded_;
   SequenceRunner runner_;
-  Sampler sampler_;
   std::vector<TokenId> ids_;  ///< of the sequence, to find the layer by if a logit is not finite
   TokenId next_ = 0;
 };

@@ -20,6 +20,8 @@ namespace {
 // A sample reads about this much, or the whole rotation if that is less: long enough for the clock, short enough to
 // alternate.
 constexpr std::int64_t kSampleBytes = std::int64_t{64} << 20;
+// The same of a GPU, whose memory is a hundred times as fast.
+constexpr std::int64_t kGpuSampleBytes = std::int64_t{4} << 30;
 // Products of many rows are bound by arithmetic; reading as much would take seconds.
 constexpr std::int64_t kSampleRows = 64;
 
@@ -47,22 +49,29 @@ class Rotation {
 /// Calls with m rows of the weights of one rotation.
 class Call {
  public:
-  Call(Backend& backend, Rotation& rotation, std::int64_t rotation_bytes, std::int64_t m)
+  /// `variant` tells it from other calls that a device may have recorded.
+  Call(Backend& backend, Rotation& rotation, std::int64_t rotation_bytes, std::int64_t m, int variant)
       : backend_(backend),
+        variant_(variant),
         rotation_(rotation),
         m_(m),
         x_(backend.allocate(backend.activation_type(), m, rotation.plan().tensor.k)),
         y_(backend.allocate(backend.activation_type(), m, rotation.plan().tensor.n)) {
     write_values(backend, x_.tensor, random_values(m * rotation.plan().tensor.k));
-    const std::int64_t wanted = std::min(kSampleBytes, rotation_bytes);
+    const bool on_cpu = backend.hardware().kind == HardwareKind::cpu;
+    const std::int64_t wanted = on_cpu ? std::min(kSampleBytes, rotation_bytes) : kGpuSampleBytes;
     const std::int64_t by_bytes = (wanted + rotation.bytes() - 1) / rotation.bytes();
+    batch_.rows = m;
     calls_ = std::max<std::int64_t>(1, m > kMaxPackedRows ? by_bytes * kMaxPackedRows / kSampleRows : by_bytes);
   }
 
   /// Seconds a call.
   double sample() {
-    const double seconds = seconds_of([this] {
+    const auto calls = [this] {
       for (std::int64_t i = 0; i < calls_; ++i) backend_.linear(rotation_.next(), x_.tensor, y_.tensor);
+    };
+    const double seconds = seconds_of([&] {
+      backend_.run_step(batch_, variant_, calls);
       require_finite();
     });
     return seconds / static_cast<double>(calls_);
@@ -91,8 +100,10 @@ class Call {
   }
 
   Backend& backend_;
+  int variant_;
   Rotation& rotation_;
   std::int64_t m_;
+  Batch batch_;
   std::int64_t calls_ = 1;
   OwnedTensor x_;
   OwnedTensor y_;
@@ -139,7 +150,9 @@ PlannedProjection beyond_cache_operator(const PlannedProjection& model, std::int
   return projection;
 }
 
-std::int64_t default_rotation_bytes() { return 2 * last_level_cache_bytes(); }
+std::int64_t default_rotation_bytes(const Hardware& hardware) {
+  return (hardware.kind == HardwareKind::cpu ? 2 : 8) * cache_bytes(hardware);
+}
 
 std::int64_t samples_of_operator(const PlannedProjection& projection, bool dense_too, const OperatorOptions& options) {
   const auto candidates = routes_of(projection, dense_too).size() * options.rows.size() + 1;
@@ -155,11 +168,14 @@ std::vector<OperatorResult> measure_operator(Backend& backend, MachineProbe& pro
   for (const Route route : routes_of(projection, dense_too)) {
     rotations.push_back(std::make_unique<Rotation>(backend, on_route(projection, route), options.rotation_bytes));
     for (const std::int64_t m : options.rows) {
-      calls.push_back(std::make_unique<Call>(backend, *rotations.back(), options.rotation_bytes, m));
+      calls.push_back(std::make_unique<Call>(backend, *rotations.back(), options.rotation_bytes, m,
+                                             static_cast<int>(calls.size())));
       candidates.emplace_back([call = calls.back().get()] { return call->sample(); });
     }
   }
   std::vector<Samples> samples = measure_alternating(candidates, options.repeats, on_sample);
+
+  backend.forget_steps();
 
   std::vector<OperatorResult> results;
   for (std::size_t i = 0; i < calls.size(); ++i) {

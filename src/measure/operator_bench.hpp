@@ -42,8 +42,9 @@ struct OperatorOptions {
   Repeats repeats;
 };
 
-/// The bytes to rotate through here: twice the last-level cache, so that hardly any of it is found there again.
-std::int64_t default_rotation_bytes();
+/// The bytes to rotate through: twice the last-level cache of a CPU, so that hardly any of it is found there again;
+/// eight times that of a GPU, of which the probe is to read the memory's speed and not the cache's.
+std::int64_t default_rotation_bytes(const Hardware& hardware);
 
 /// Measures the projection at each number of rows: on QPN8 if its plan says so, and dense (`dense_too`), beside the
 /// read probe and in turn. Weights are random. Error::check_failed if a result is not finite.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backend/cpu_backend.hpp"
+#include "engine/engine_loader.hpp"
 #include "measure/machine_probe.hpp"
 #include "measure/operator_bench.hpp"
 #include "measure/random_weights.hpp"
@@ -124,21 +125,95 @@ class Reference {
   Workspace workspace_;
 };
 
+void require_close(const TensorDesc& tensor, const Schedule& schedule, double error) {
+  if (error <= kLargestError) return;  // not if it is NaN
+  throw Error(Error::check_failed,
+              fmt::format("{} K={} N={}, schedule {}: its numbers are {:.2e} from the reference, at most {:.0e} was "
+                          "expected",
+                          tensor.role, tensor.k, tensor.n, to_string(schedule), error, kLargestError));
+}
+
 std::vector<ScheduleTrial> checked_trials(const TensorDesc& tensor, ThreadTeam& team) {
   Reference reference(tensor.k, tensor.n, team);
   std::vector<ScheduleTrial> trials;
   for (const Schedule& schedule : candidate_schedules(tensor.k)) {
     const double error = reference.relative_l2(schedule);
-    if (!(error <= kLargestError)) {
-      throw Error(
-          Error::check_failed,
-          fmt::format("{} K={} N={}, schedule {}: its numbers are {:.2e} from the reference, at most {:.0e} was "
-                      "expected",
-                      tensor.role, tensor.k, tensor.n, to_string(schedule), error, kLargestError));
-    }
+    require_close(tensor, schedule, error);
     trials.push_back({.schedule = schedule, .relative_l2 = error, .one_row = {}, .eight_rows = {}});
   }
   return trials;
+}
+
+/// The one schedule that a GPU's trial has: its kernels choose how they walk a shape by themselves.
+constexpr Schedule kGpuSchedule = {.split_k = 1, .accumulator_chains = 1, .prefetch = false};
+
+PlannedProjection packed_projection(const TensorDesc& tensor) {
+  PlannedProjection plan;
+  plan.name = tensor.role;
+  plan.tensor = tensor;
+  plan.padded_n = tensor.n;
+  plan.route = Route::qpn8;
+  plan.schedule = kGpuSchedule;
+  return plan;
+}
+
+/// Products of 8 rows of FP16 numbers on a device, in F32.
+Matrix<float> product_on(Backend& backend, const LinearSource& source, const Matrix<float>& x) {
+  const std::unique_ptr<Linear> weight = backend.load_linear(source);
+  const OwnedTensor in = backend.allocate(backend.activation_type(), x.rows(), x.cols());
+  const OwnedTensor out = backend.allocate(DType::f32, x.rows(), weight->n());
+  write_values(backend, in.tensor, x.values());
+  backend.linear(*weight, in.tensor, out.tensor);
+  Matrix<float> y(x.rows(), weight->n());
+  backend.read(out.tensor, std::as_writable_bytes(y.values()));
+  return y;
+}
+
+/// How far a GPU's products are from those of the CPU, which the same codes and scales give.
+double gpu_error(Backend& gpu, const TensorDesc& tensor) {
+  const RandomWeights weights(tensor.k, tensor.type);
+  PlannedProjection plan = packed_projection(tensor);
+  plan.tensor.n = std::min<std::int64_t>(tensor.n, 8 * kTileColumns);
+  plan.padded_n = plan.tensor.n;
+  Matrix<float> x = random_matrix(kManyRows, tensor.k);
+  for (float& value : x.values()) value = to_float(to_half(value));
+  const LinearSource source = weights.source(plan);
+  const Matrix<float> found = product_on(gpu, source, x);
+  const Matrix<float> expected = product_on(*make_cpu_backend({}), source, x);
+  double error = 0;
+  double norm = 0;
+  for (std::size_t i = 0; i < found.values().size(); ++i) {
+    const double difference = static_cast<double>(found.values()[i]) - expected.values()[i];
+    error += difference * difference;
+    norm += static_cast<double>(expected.values()[i]) * expected.values()[i];
+  }
+  return std::sqrt(error / norm);
+}
+
+/// What a GPU does with each shape, beside its probe.
+TuneResult tune_gpu(const Hardware& hardware, const std::vector<TensorDesc>& tensors, const TuneOptions& options,
+                    const std::function<void()>& tick) {
+  const std::unique_ptr<Backend> gpu = make_backend({.threads = options.threads}, hardware, Workspace::kDefaultBytes);
+  const std::unique_ptr<MachineProbe> probe = make_probe(hardware, options.threads);
+  TuneResult result;
+  result.hardware = to_string(hardware);
+  result.threads = cpu_threads(options.threads);
+  result.rotation_bytes = options.rotation_bytes > 0 ? options.rotation_bytes : default_rotation_bytes(hardware);
+  const OperatorOptions rows = {{1, kManyRows}, result.rotation_bytes, options.repeats};
+  for (const TensorDesc& tensor : tensors) {
+    const double error = gpu_error(*gpu, tensor);
+    require_close(tensor, kGpuSchedule, error);
+    std::vector<OperatorResult> measured = measure_operator(*gpu, *probe, packed_projection(tensor), false, rows, tick);
+    result.shapes.push_back({.tensor = tensor,
+                             .bytes = measured.front().bytes,
+                             .trials = {{.schedule = kGpuSchedule,
+                                         .relative_l2 = error,
+                                         .one_row = std::move(measured[0].seconds),
+                                         .eight_rows = std::move(measured[1].seconds)}},
+                             .probe = std::move(measured[0].probe),
+                             .chosen = 0});
+  }
+  return result;
 }
 
 std::int64_t samples_of(const TensorDesc& tensor, const Repeats& repeats) {
@@ -163,7 +238,7 @@ class Tuner {
         probe_(make_probe(hardware, options.threads)) {
     result_.hardware = to_string(hardware);
     result_.threads = team_.size();
-    result_.rotation_bytes = options.rotation_bytes > 0 ? options.rotation_bytes : default_rotation_bytes();
+    result_.rotation_bytes = options.rotation_bytes > 0 ? options.rotation_bytes : default_rotation_bytes(hardware);
   }
 
   void shape(const TensorDesc& tensor) {
@@ -248,6 +323,14 @@ std::size_t choose_trial(const std::vector<ScheduleTrial>& trials) {
 
 TuneResult tune(const Hardware& hardware, const std::vector<TensorDesc>& tensors, const TuneOptions& options,
                 const SampleObserver& on_sample) {
+  if (hardware.kind == HardwareKind::cuda) {
+    const auto total =
+        static_cast<std::int64_t>(3 * tensors.size()) * (options.repeats.warmups + options.repeats.counted);
+    std::int64_t done = 0;
+    return tune_gpu(hardware, tensors, options, [&] {
+      if (on_sample) on_sample(++done, total);
+    });
+  }
   std::int64_t total = 0;
   for (const TensorDesc& tensor : tensors) total += samples_of(tensor, options.repeats);
   const auto teams = static_cast<std::int64_t>(thread_counts(cpu_threads(options.threads)).size());

@@ -44,7 +44,7 @@ struct TuneResult {
 
 struct TuneOptions {
   int threads = 0;                  ///< 0: one a processor
-  std::int64_t rotation_bytes = 0;  ///< 0: default_rotation_bytes()
+  std::int64_t rotation_bytes = 0;  ///< 0: default_rotation_bytes() of the hardware
   Repeats repeats = {.warmups = 1, .counted = 7};
 };
 
@@ -58,8 +58,8 @@ std::vector<Schedule> candidate_schedules(std::int64_t k);
 std::size_t choose_trial(const std::vector<ScheduleTrial>& trials);
 
 /// Measures the schedules of each tensor with the CPU kernels in use (cpu::use_isa), on random weights that no cache
-/// holds. A candidate whose numbers are further than 1e-5 (relative L2) from the FP64 reference is Error::check_failed
-/// naming it.
+/// holds; on a GPU the one that its kernels choose by shape, against the CPU's products. A candidate whose numbers are
+/// further than 1e-5 (relative L2) from the FP64 reference is Error::check_failed naming it.
 TuneResult tune(const Hardware& hardware, const std::vector<TensorDesc>& tensors, const TuneOptions& options,
                 const SampleObserver& on_sample = nullptr);
 

@@ -25,17 +25,17 @@ AttentionBlock::AttentionBlock(const WeightLoader& loader, Backend& backend, con
   attended_ = backend.allocate(backend.activation_type(), max_rows, options.heads * options.head_dim);
 }
 
-void AttentionBlock::forward(const Tensor& x, const Tensor& angles, const Batch& batch, KvCache& cache,
-                             const Tensor& out) {
+void AttentionBlock::forward(ResidualStream& stream, const RowNorm& norm, const Tensor& angles, const Batch& batch,
+                             KvCache& cache) {
   const std::int64_t q_width = options_.heads * options_.head_dim;
   const std::int64_t kv_width = options_.kv_heads * options_.head_dim;
-  const Tensor projected = projected_.tensor.row_range(0, x.rows);
-  const Tensor attended = attended_.tensor.row_range(0, x.rows);
+  const Tensor projected = projected_.tensor.row_range(0, batch.rows);
+  const Tensor attended = attended_.tensor.row_range(0, batch.rows);
   const Tensor q = projected.col_range(0, q_width);
   const Tensor k = projected.col_range(q_width, kv_width);
   const Tensor v = projected.col_range(q_width + kv_width, kv_width);
 
-  backend_.linear(*qkv_, x, projected);
+  backend_.linear_normalised(stream, norm, *qkv_, projected);
   const HeadInputs heads = {.q = q,
                             .k = k,
                             .v = v,
@@ -45,9 +45,8 @@ void AttentionBlock::forward(const Tensor& x, const Tensor& angles, const Batch&
                             .eps = options_.eps,
                             .angles = angles,
                             .pairing = RopePairing::halves};
-  backend_.prepare_heads(cache, layer_, heads, batch);
-  backend_.attention(cache, layer_, q, batch, shape_, attended);
-  backend_.linear(*o_, attended, out);
+  backend_.attend(cache, layer_, heads, batch, shape_, attended);
+  backend_.linear_added(*o_, attended, stream);
 }
 
 }  // namespace qpn8

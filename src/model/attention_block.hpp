@@ -24,8 +24,8 @@ class AttentionBlock {
   AttentionBlock(const WeightLoader& loader, Backend& backend, const std::string& prefix, std::int64_t layer,
                  const AttentionOptions& options, std::int64_t window, std::int64_t max_rows);
 
-  /// x and out [batch.rows, hidden_size]; appends the batch to the cache.
-  void forward(const Tensor& x, const Tensor& angles, const Batch& batch, KvCache& cache, const Tensor& out);
+  /// stream += attention(rms_norm(stream)), batch.rows rows; appends the batch to the cache.
+  void forward(ResidualStream& stream, const RowNorm& norm, const Tensor& angles, const Batch& batch, KvCache& cache);
 
   std::int64_t bytes() const { return qkv_->bytes() + o_->bytes(); }
   std::int64_t products_per_token() const { return products(*qkv_) + products(*o_); }

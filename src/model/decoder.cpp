@@ -79,26 +79,26 @@ class Decoder : public Model {
   void forward(const Batch& batch, Cache& cache, const Tensor& logit_rows, const Tensor& logits) override {
     check(batch.rows >= 1 && batch.rows <= max_rows_ && logit_rows.rows <= max_rows_, "a batch fits the scratch");
     KvCache& kv = static_cast<DecoderCache&>(cache).kv();
-    const Tensor hidden = hidden_.tensor.row_range(0, batch.rows);
-    const Tensor normed = normed_.tensor.row_range(0, batch.rows);
-    const Tensor delta = delta_.tensor.row_range(0, batch.rows);
     const Tensor angles = angles_.tensor.row_range(0, batch.rows);
     const auto eps = static_cast<float>(config_.rms_norm_eps);
+    ResidualStream stream = {.hidden = hidden_.tensor.row_range(0, batch.rows),
+                             .delta = delta_.tensor.row_range(0, batch.rows),
+                             .normed = normed_.tensor.row_range(0, batch.rows)};
 
-    backend_.embed(embedding_.tensor, batch.ids, hidden);
+    backend_.embed(embedding_.tensor, batch.ids, stream.hidden);
     backend_.rope_angles(batch.positions, frequencies_.tensor, rope_scale_, angles);
-    backend_.rms_norm(hidden, layers_.front().attention_norm.tensor, eps, normed);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const DecoderLayer& layer = layers_[i];
-      layer.attention->forward(normed, angles, batch, kv, delta);
-      backend_.add_rms_norm(hidden, delta, layer.mlp_norm.tensor, eps, normed);
-      layer.mlp->forward(normed, delta);
-      const OwnedTensor& next = i + 1 < layers_.size() ? layers_[i + 1].attention_norm : final_norm_;
-      backend_.add_rms_norm(hidden, delta, next.tensor, eps, normed);
-      if (check_finite_) require_finite(hidden, fmt::format("model.layers.{}", i));
+      layer.attention->forward(stream, {layer.attention_norm.tensor, eps}, angles, batch, kv);
+      layer.mlp->forward(stream, {layer.mlp_norm.tensor, eps});
+      if (check_finite_) {
+        backend_.normalise(stream, {layer.mlp_norm.tensor, eps});  // what is pending becomes part of the stream
+        require_finite(stream.hidden, fmt::format("model.layers.{}", i));
+      }
     }
+    backend_.normalise(stream, {final_norm_.tensor, eps});
     const Tensor chosen = chosen_.tensor.row_range(0, logit_rows.rows);
-    backend_.gather_rows(normed, logit_rows, chosen);
+    backend_.gather_rows(stream.normed, logit_rows, chosen);
     backend_.linear(*head_, chosen, logits);
     if (check_finite_) require_finite(logits, "lm_head");
   }

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "backend/tensor.hpp"
+#include "backend/backend.hpp"
 
 namespace qpn8 {
 
-/// The second half of a decoder layer: from normed rows to what is added to the residual stream.
+/// The second half of a decoder layer.
 class FeedForward {
  public:
   FeedForward() = default;
@@ -14,8 +14,8 @@ class FeedForward {
   FeedForward(const FeedForward&) = delete;
   FeedForward& operator=(const FeedForward&) = delete;
 
-  /// x and out [rows, hidden_size], rows at most the max_rows of construction.
-  virtual void forward(const Tensor& x, const Tensor& out) = 0;
+  /// stream += block(rms_norm(stream)); rows at most the max_rows of construction.
+  virtual void forward(ResidualStream& stream, const RowNorm& norm) = 0;
 
   /// Weight bytes that one token reads.
   virtual std::int64_t bytes_per_token() const = 0;

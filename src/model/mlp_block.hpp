@@ -15,17 +15,16 @@ class MlpBlock : public FeedForward {
   /// `prefix` ends in "mlp.".
   MlpBlock(const WeightLoader& loader, Backend& backend, const std::string& prefix, std::int64_t max_rows)
       : backend_(backend),
-        gate_up_(loader.linear(prefix + "gate_up_proj")),
+        gate_up_(loader.gated_linear(prefix + "gate_up_proj")),
         down_(loader.linear(prefix + "down_proj")),
         projected_(backend.allocate(backend.activation_type(), max_rows, gate_up_->n())),
         gated_(backend.allocate(backend.activation_type(), max_rows, gate_up_->n() / 2)) {}
 
-  void forward(const Tensor& x, const Tensor& out) override {
-    const Tensor projected = projected_.tensor.row_range(0, x.rows);
-    const Tensor gated = gated_.tensor.row_range(0, x.rows);
-    backend_.linear(*gate_up_, x, projected);
-    backend_.swiglu(projected, gated);
-    backend_.linear(*down_, gated, out);
+  void forward(ResidualStream& stream, const RowNorm& norm) override {
+    const std::int64_t rows = stream.hidden.rows;
+    const Tensor gated = gated_.tensor.row_range(0, rows);
+    backend_.linear_gated(stream, norm, *gate_up_, projected_.tensor.row_range(0, rows), gated);
+    backend_.linear_added(*down_, gated, stream);
   }
 
   std::int64_t bytes_per_token() const override { return bytes(); }

@@ -19,13 +19,16 @@ MoeBlock::MoeBlock(const WeightLoader& loader, Backend& backend, const std::stri
   }
 }
 
-void MoeBlock::forward(const Tensor& x, const Tensor& out) {
+void MoeBlock::forward(ResidualStream& stream, const RowNorm& norm) {
+  const Tensor& x = stream.normed;
   const Tensor logits = logits_.tensor.row_range(0, x.rows);
   const Tensor ids = ids_.tensor.row_range(0, x.rows);
   const Tensor route_weights = route_weights_.tensor.row_range(0, x.rows);
+  backend_.normalise(stream, norm);
   backend_.linear(*router_, x, logits);
   backend_.route_experts(logits, moe_.normalise, ids, route_weights);
-  backend_.experts(experts_, x, ids, route_weights, out);
+  backend_.experts(experts_, x, ids, route_weights, stream.delta);
+  stream.pending = true;
 }
 
 std::int64_t MoeBlock::bytes_per_token() const {

@@ -17,7 +17,7 @@ class MoeBlock : public FeedForward {
   MoeBlock(const WeightLoader& loader, Backend& backend, const std::string& prefix, const DecoderSpec::Moe& moe,
            std::int64_t max_rows);
 
-  void forward(const Tensor& x, const Tensor& out) override;
+  void forward(ResidualStream& stream, const RowNorm& norm) override;
   std::int64_t bytes_per_token() const override;
   std::int64_t bytes() const override;
   std::int64_t products_per_token() const override;

@@ -42,9 +42,18 @@ LinearSource WeightLoader::linear_source(const std::string& projection) const {
 }
 
 std::unique_ptr<Linear> WeightLoader::linear(const std::string& projection) const {
-  const LinearSource linear = linear_source(projection);
-  std::unique_ptr<Linear> loaded = source_.backend->load_linear(linear);
-  if (source_.on_loaded) source_.on_loaded(*linear.plan);
+  return load(linear_source(projection));
+}
+
+std::unique_ptr<Linear> WeightLoader::gated_linear(const std::string& projection) const {
+  LinearSource source = linear_source(projection);
+  source.gated = true;
+  return load(source);
+}
+
+std::unique_ptr<Linear> WeightLoader::load(const LinearSource& source) const {
+  std::unique_ptr<Linear> loaded = source_.backend->load_linear(source);
+  if (source_.on_loaded) source_.on_loaded(*source.plan);
   return loaded;
 }
 

@@ -19,6 +19,9 @@ class WeightLoader {
   /// The projection of that name in the plan, packed or dense as the plan says.
   std::unique_ptr<Linear> linear(const std::string& projection) const;
 
+  /// The same for a projection of gate and up, which Backend::linear_gated() multiplies by.
+  std::unique_ptr<Linear> gated_linear(const std::string& projection) const;
+
   /// The planned route of a projection.
   const PlannedProjection& planned(const std::string& projection) const;
 
@@ -32,6 +35,7 @@ class WeightLoader {
   OwnedTensor table(const std::string& tensor, std::int64_t rows, std::int64_t cols) const;
 
  private:
+  std::unique_ptr<Linear> load(const LinearSource& source) const;
   const Projection& projection_named(const std::string& name) const;
   std::vector<float> bias_of(const Projection& projection) const;
 

@@ -173,5 +173,68 @@ TEST_F(CudaAttention, PreparingHeadsAtOnceIsTheSequenceOfOperators) {
   }
 }
 
+/// A step of rows of different sequences on the GPU: what attend() gives and leaves in the cache, or the two operators
+/// that it stands for.
+class CudaAttend : public CudaAttention {
+ protected:
+  Matrix<float> step(const Case& c, const std::vector<std::int64_t>& lengths, bool at_once, bool normed) {
+    const auto rows = static_cast<std::int64_t>(lengths.size());
+    const auto cache = filled(gpu(), c, 600);
+    std::vector<BatchSpan> spans;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      spans.push_back({.slot = static_cast<int>(row),
+                       .first_position = lengths[static_cast<std::size_t>(row)],
+                       .first_row = row,
+                       .rows = 1});
+    }
+    const DeviceBatch batch(gpu(), spans);
+    const std::int64_t all_heads = c.heads + 2 * c.kv_heads;
+    const OwnedTensor qkv = activations(gpu(), half_gaussian(rows, all_heads * c.head_dim, 8));
+    const OwnedTensor norm = test::on_device(gpu(), DType::f32, test::gaussian(1, c.head_dim, 3));
+    const OwnedTensor rates = test::on_device(gpu(), DType::f32, test::gaussian(1, c.head_dim / 2, 4));
+    const OwnedTensor angles = gpu().allocate(DType::f32, rows, c.head_dim);
+    gpu().rope_angles(batch.get().positions, rates.tensor, 1.0F, angles.tensor);
+    const HeadInputs heads = {.q = qkv.tensor.col_range(0, c.heads * c.head_dim),
+                              .k = qkv.tensor.col_range(c.heads * c.head_dim, c.kv_heads * c.head_dim),
+                              .v = qkv.tensor.col_range((c.heads + c.kv_heads) * c.head_dim, c.kv_heads * c.head_dim),
+                              .head_dim = c.head_dim,
+                              .q_norm = normed ? &norm.tensor : nullptr,
+                              .k_norm = normed ? &norm.tensor : nullptr,
+                              .eps = 1e-6F,
+                              .angles = angles.tensor,
+                              .pairing = RopePairing::halves};
+    const AttentionShape shape = {
+        .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .scale = 0.2F, .window = c.window};
+    const OwnedTensor out = gpu().allocate(DType::f16, 2 * rows, c.heads * c.head_dim);
+    const Tensor first = out.tensor.row_range(0, rows);
+    if (at_once) {
+      gpu().attend(*cache, 1, heads, batch.get(), shape, first);
+    } else {
+      gpu().prepare_heads(*cache, 1, heads, batch.get());
+      gpu().attention(*cache, 1, heads.q, batch.get(), shape, first);
+    }
+    // Another query at the same positions sees what the step has stored.
+    const OwnedTensor q = activations(gpu(), half_gaussian(rows, c.heads * c.head_dim, 9));
+    gpu().attention(*cache, 1, q.tensor, batch.get(), shape, out.tensor.row_range(rows, rows));
+    return floats_of(gpu(), out.tensor);
+  }
+};
+
+TEST_F(CudaAttend, HasTheBitsOfItsTwoOperators) {
+  const std::vector<std::vector<std::int64_t>> lengths = {{0}, {1}, {63}, {64}, {299, 130}, {300, 511}, {5, 599}};
+  for (const DType dtype : {DType::f16, DType::f32}) {
+    for (const std::int64_t group : {1, 2, 4, 5, 8}) {
+      for (const auto& [head_dim, window] : {std::pair{128, 0}, {20, 70}, {256, 0}, {64, 1}}) {
+        const Case c = {.dtype = dtype, .heads = 2 * group, .kv_heads = 2, .head_dim = head_dim, .window = window};
+        for (const auto& some : lengths) {
+          const bool normed = some.size() == 1;
+          EXPECT_TRUE(same_bits<float>(step(c, some, true, normed).view(), step(c, some, false, normed).view()))
+              << c << ", " << testing::PrintToString(some);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace qpn8

@@ -33,7 +33,7 @@ struct DeviceWeight {
 
   static std::vector<std::uint8_t> laid_out(const PackedWeight& packed, ThreadTeam& team) {
     std::vector<std::uint8_t> bytes(cuda::packed_code_bytes(packed.n, packed.k));
-    cuda::lay_out_codes(packed, bytes, team);
+    cuda::lay_out_codes(packed, 0, bytes, team);
     return bytes;
   }
 
@@ -92,7 +92,7 @@ class Qpn8CudaLinear : public test::KernelTest {
 
   Matrix<float> multiply(const DeviceWeight& w, const Matrix<float>& x, std::int64_t rows) {
     return product(x, rows, w.layout.n, [&](const cuda::ProductInput& in, const cuda::ProductOutput& out) {
-      cuda::qpn8_linear(w.layout, in.data, in.stride, in.rows, nullptr, out, stream_);
+      cuda::qpn8_linear(w.layout, in, nullptr, out, stream_);
     });
   }
 
@@ -241,14 +241,15 @@ TEST_F(Qpn8CudaLinear, BiasPaddingAndHalfResults) {
   const std::vector<float> bias = test::uniform_scales(kColumns, random_);
   DeviceArray<float> device_bias{std::span<const float>(bias)};
   const Matrix<float> y = product(x, 3, kColumns, [&](const cuda::ProductInput& in, const cuda::ProductOutput& out) {
-    cuda::qpn8_linear(w.layout, in.data, in.stride, in.rows, device_bias.data(), out, stream_);
+    cuda::qpn8_linear(w.layout, in, device_bias.data(), out, stream_);
   });
   Matrix<double> expected(3, 384);
   multiply_reference(w.host, x.view(), expected.view());
   DeviceArray<Half> in{std::span<const Half>(halves(x))};
   DeviceArray<Half> out(3 * kColumns);
-  cuda::qpn8_linear(w.layout, reinterpret_cast<const __half*>(in.data()), 640, 3, device_bias.data(),
-                    {.data = out.data(), .dtype = DType::f16, .n = kColumns, .stride = kColumns}, stream_);
+  cuda::qpn8_linear(w.layout, {.data = reinterpret_cast<const __half*>(in.data()), .stride = 640, .rows = 3},
+                    device_bias.data(), {.data = out.data(), .dtype = DType::f16, .n = kColumns, .stride = kColumns},
+                    stream_);
   const std::vector<Half> rounded = out.get();
   for (std::int64_t i = 0; i < 3; ++i) {
     for (std::int64_t j = 0; j < kColumns; ++j) {
@@ -288,9 +289,9 @@ TEST_F(Qpn8CudaLinear, ChainedProductsInAGraphFollowChangedInput) {
     const auto step = [&](int i) {
       DeviceArray<Half>& from = i % 2 == 0 ? a : b;
       DeviceArray<Half>& to = i % 2 == 0 ? b : a;
-      cuda::qpn8_linear(weights[static_cast<std::size_t>(i)]->layout, reinterpret_cast<const __half*>(from.data()),
-                        kWidth, rows, nullptr, {.data = to.data(), .dtype = DType::f16, .n = kWidth, .stride = kWidth},
-                        stream_);
+      cuda::qpn8_linear(weights[static_cast<std::size_t>(i)]->layout,
+                        {.data = reinterpret_cast<const __half*>(from.data()), .stride = kWidth, .rows = rows}, nullptr,
+                        {.data = to.data(), .dtype = DType::f16, .n = kWidth, .stride = kWidth}, stream_);
     };
     const cudaGraphExec_t graph = record([&] {
       for (int i = 0; i < kChain; ++i) step(i);

@@ -127,14 +127,14 @@ TEST(FrontEnd, FindsWhatTheOptionsGetWrong) {
   refuse(options, Error::bad_file, "/nowhere.json");
   options = {};
   options.device = "cuda";
-  refuse(options, Error::missing_capability, "without CUDA");
+  refuse(options, Error::missing_capability, "does without a GPU");
 }
 
 TEST(Engine, ADeviceThatIsNotThereIsAMissingCapability) {
   EngineOptions options = one_thread();
   options.device = "cuda";
   test::expect_error(
-      Error::missing_capability, [&] { const Engine engine(tiny_model(), options); }, HasSubstr("without CUDA"));
+      Error::missing_capability, [&] { const Engine engine(tiny_model(), options); }, HasSubstr("does without a GPU"));
 }
 
 TEST(Engine, MoreThanOneRankIsRefusedWithTheReason) {

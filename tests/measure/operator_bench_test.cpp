@@ -84,7 +84,7 @@ TEST(BeyondCacheOperator, IsAsLargeAsWasAskedAndPackable) {
   EXPECT_LT(wide.tensor.n * 48, 1'000'000 + 32 * 48);
   EXPECT_EQ(shape_refusal(wide.tensor.k, wide.tensor.n), "");
   EXPECT_EQ(wide.tensor.role, kBeyondCacheRole);
-  EXPECT_GE(default_rotation_bytes(), 2 * last_level_cache_bytes());
+  EXPECT_GE(default_rotation_bytes(parse_hardware("cpu-portable")), 2 * last_level_cache_bytes());
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "backend/cuda/kv_cache.hpp"
 #include "backend/cuda/load_linear.hpp"
 #include "backend/cuda/memory.hpp"
+#include "backend/cuda/operands.hpp"
 #include "backend/cuda/step_graphs.hpp"
 #include "base/check.hpp"
 #include "kernels/cuda/argmax.hpp"
@@ -31,40 +31,16 @@
 namespace qpn8 {
 namespace {
 
-MatrixView<__half> halves(const Tensor& tensor) {
-  check(tensor.dtype == DType::f16, "activations are F16");
-  return tensor.host<__half>();
-}
-
-MatrixView<float> floats(const Tensor& tensor) {
-  check(tensor.dtype == DType::f32, "logits, angles and norms are F32");
-  return tensor.host<float>();
-}
-
-const float* single_row(const Tensor& tensor) {
-  check(tensor.rows == 1, "one row");
-  return floats(tensor).data;
-}
-
-MatrixView<std::int32_t> integers(const Tensor& tensor) {
-  check(tensor.dtype == DType::i32, "ids and positions are I32");
-  return tensor.host<std::int32_t>();
-}
-
-/// A column of integers without gaps.
-std::int32_t* column(const Tensor& tensor) {
-  check(tensor.cols == 1 && (tensor.stride == 1 || tensor.rows <= 1), "a column without gaps");
-  return integers(tensor).data;
-}
-
-cuda::RowPlaces places_of(const Batch& batch) { return {column(batch.slots), column(batch.positions)}; }
-
-/// Splits of attention for a batch, rounded up to a power of two so that a recorded step serves many positions.
-std::int64_t splits_of(const Batch& batch) {
-  std::int64_t furthest = 0;
-  for (const BatchSpan& span : batch.spans) furthest = std::max(furthest, span.first_position + span.rows - 1);
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(furthest / cuda::kAttentionSplit + 1)));
-}
+using cuda::column;
+using cuda::floats;
+using cuda::halves;
+using cuda::head_works;
+using cuda::integers;
+using cuda::normalised;
+using cuda::places_of;
+using cuda::rule_of;
+using cuda::single_row;
+using cuda::splits_of;
 
 Hardware require_device() {
   const CudaDevice device = find_cuda_device();
@@ -232,39 +208,70 @@ class CudaBackend : public Backend {
   }
 
   void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) override {
-    const cuda::KvLayer kv = static_cast<cuda::CudaKvCache&>(cache).layer(layer);
-    const auto norm = [](const Tensor* weight) { return weight == nullptr ? nullptr : single_row(*weight); };
-    cuda::HeadWorks work = {.works = {},
-                            .head_dim = kv.head_dim,
-                            .rotation = {floats(heads.angles), heads.pairing == RopePairing::interleaved},
-                            .layer = kv,
-                            .places = places_of(batch)};
-    work.works[0] = {.x = halves(heads.q), .norm = norm(heads.q_norm), .eps = heads.eps, .rotated = true};
-    work.works[1] = {.x = halves(heads.k),
-                     .norm = norm(heads.k_norm),
-                     .eps = heads.eps,
-                     .rotated = true,
-                     .target = cuda::HeadTarget::keys};
-    work.works[2] = {.x = halves(heads.v), .target = cuda::HeadTarget::values};
-    cuda::process_heads(work, batch.rows, stream());
+    cuda::process_heads(head_works(cache, layer, heads, batch), batch.rows, stream());
   }
 
   void attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
                  const AttentionShape& shape, const Tensor& out) override {
     const cuda::KvLayer kv = static_cast<const cuda::CudaKvCache&>(cache).layer(layer);
     check(shape.kv_heads == kv.kv_heads && shape.head_dim == kv.head_dim, "attention fits the cache");
-    const cuda::AttentionRule rule = {.heads = shape.heads, .scale = shape.scale, .window = shape.window};
     const std::int64_t splits = splits_of(batch);
-    // Long prompts go in groups of rows, so that the sums of the splits stay within bounded memory.
-    const auto one_row = static_cast<std::int64_t>(cuda::attention_scratch_bytes(1, rule.heads, kv.head_dim, splits));
-    const std::int64_t rows = std::min(batch.rows, std::max(std::int64_t{kMaxPackedRows}, kAttentionBytes / one_row));
-    reserve(attention_, static_cast<std::size_t>(rows * one_row), "scratch memory of attention");
+    const std::int64_t rows = attention_rows(batch, shape, splits);
     const cuda::RowPlaces places = places_of(batch);
     for (std::int64_t first = 0; first < batch.rows; first += rows) {
       const std::int64_t count = std::min(rows, batch.rows - first);
-      cuda::attention(kv, halves(q.row_range(first, count)), {places.slots + first, places.positions + first}, rule,
-                      splits, attention_.as<float>(), halves(out.row_range(first, count)), stream());
+      cuda::attention(kv, halves(q.row_range(first, count)), {places.slots + first, places.positions + first},
+                      rule_of(shape), {attention_.as<float>(), splits}, halves(out.row_range(first, count)), stream());
     }
+  }
+
+  void attend(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch,
+              const AttentionShape& shape, const Tensor& out) override {
+    const bool one_row_each =
+        std::all_of(batch.spans.begin(), batch.spans.end(), [](const BatchSpan& span) { return span.rows == 1; });
+    // Rows of one sequence see each other's keys, which other blocks would have to wait for.
+    if (!one_row_each || batch.rows > kMaxPackedRows) {
+      Backend::attend(cache, layer, heads, batch, shape, out);
+      return;
+    }
+    const std::int64_t splits = splits_of(batch);
+    check(attention_rows(batch, shape, splits) >= batch.rows, "few rows are one launch");
+    cuda::attention_with_heads(head_works(cache, layer, heads, batch), batch.rows, rule_of(shape),
+                               {attention_.as<float>(), splits}, in_step_, halves(out), stream());
+  }
+
+  void linear_normalised(ResidualStream& residual, const RowNorm& norm, const Linear& weight,
+                         const Tensor& y) override {
+    const auto& linear = static_cast<const cuda::CudaLinear&>(weight);
+    if (residual.pending || y.rows > kMaxPackedRows || !linear.can_normalise()) {
+      Backend::linear_normalised(residual, norm, weight, y);
+    } else {
+      linear.apply_few(normalised(residual, norm), {y.data, y.dtype, y.cols, y.stride}, products());
+    }
+  }
+
+  void linear_gated(ResidualStream& residual, const RowNorm& norm, const Linear& weight, const Tensor& gate_up,
+                    const Tensor& out) override {
+    const auto& linear = static_cast<const cuda::CudaLinear&>(weight);
+    if (residual.pending || out.rows > kMaxPackedRows || !linear.can_normalise() || !linear.can_gate()) {
+      Backend::linear_gated(residual, norm, weight, gate_up, out);
+    } else {
+      const cuda::ProductOutput y = {halves(out).data, out.dtype, out.cols, out.stride, cuda::ProductEnd::gate};
+      linear.apply_few(normalised(residual, norm), y, products());
+    }
+  }
+
+  void linear_added(const Linear& weight, const Tensor& x, ResidualStream& residual) override {
+    const auto& linear = static_cast<const cuda::CudaLinear&>(weight);
+    if (x.rows > kMaxPackedRows || !linear.can_add()) {
+      Backend::linear_added(weight, x, residual);
+      return;
+    }
+    check(!residual.pending, "the last block's sum has been added");
+    const Tensor& sum = residual.hidden;
+    const cuda::ProductOutput y = {halves(sum).data, sum.dtype, sum.cols, sum.stride, cuda::ProductEnd::add};
+    const MatrixView<__half> rows = halves(x);
+    linear.apply_few({.data = rows.data, .stride = rows.stride, .rows = static_cast<int>(rows.rows)}, y, products());
   }
 
   void swiglu(const Tensor& gate_up, const Tensor& out) override {
@@ -298,16 +305,45 @@ class CudaBackend : public Backend {
   void run_step(const Batch& batch, int variant, const std::function<void()>& step) override {
     if (batch.rows > kMaxPackedRows) {
       step();
-    } else {
-      graphs_.run({.rows = batch.rows, .splits = splits_of(batch), .variant = variant}, step);
+      return;
     }
+    const StepScope scope(in_step_);
+    graphs_.run({.rows = batch.rows,
+                 .spans = static_cast<std::int64_t>(batch.spans.size()),
+                 .splits = splits_of(batch),
+                 .variant = variant},
+                step);
   }
+
+  void forget_steps() override { graphs_.clear(); }
 
  private:
   static constexpr std::int64_t kAttentionBytes = std::int64_t{64} << 20;
 
   const cuda::Stream& stream() const { return stream_.get(); }
   cuda::ProductContext products() { return {stream(), gemm_, workspace_}; }
+
+  /// Marks a step as being run for as long as the scope lives.
+  class StepScope {
+   public:
+    explicit StepScope(bool& in_step) : in_step_(in_step) { in_step_ = true; }
+    ~StepScope() { in_step_ = false; }
+    StepScope(const StepScope&) = delete;
+    StepScope& operator=(const StepScope&) = delete;
+
+   private:
+    bool& in_step_;
+  };
+
+  /// Rows that one launch of attention takes, for which there is scratch memory then: long prompts go in groups, so
+  /// that the sums of the splits stay within bounded memory.
+  std::int64_t attention_rows(const Batch& batch, const AttentionShape& shape, std::int64_t splits) {
+    const auto one_row =
+        static_cast<std::int64_t>(cuda::attention_scratch_bytes(1, shape.heads, shape.head_dim, splits));
+    const std::int64_t rows = std::min(batch.rows, std::max(std::int64_t{kMaxPackedRows}, kAttentionBytes / one_row));
+    reserve(attention_, static_cast<std::size_t>(rows * one_row), "scratch memory of attention");
+    return rows;
+  }
 
   static std::size_t row_bytes(const Tensor& tensor, std::size_t bytes) {
     const std::size_t width = static_cast<std::size_t>(tensor.cols) * size_of(tensor.dtype);
@@ -331,6 +367,7 @@ class CudaBackend : public Backend {
   cuda::DeviceBuffer workspace_;
   cuda::TransferBuffer transfers_;
   cuda::StepGraphs graphs_;
+  bool in_step_ = false;  ///< of run_step(), before which everything queued earlier has ended
   cuda::ExpertRunner experts_;
   cuda::DeviceBuffer attention_;
   cuda::DeviceBuffer argmax_;

@@ -19,9 +19,9 @@ std::int64_t channel_bytes(std::int64_t k) {
   return k * static_cast<std::int64_t>(sizeof(__half)) + kWorkspaceRows * static_cast<std::int64_t>(sizeof(float));
 }
 
-ProductOutput rows_of(const ProductOutput& y, std::int64_t first_row, std::int64_t first_col, std::int64_t cols) {
-  const std::int64_t offset = (first_row * y.stride + first_col) * static_cast<std::int64_t>(size_of(y.dtype));
-  return {static_cast<std::byte*>(y.data) + offset, y.dtype, cols, y.stride};
+ProductOutput rows_of(const ProductOutput& y, std::int64_t first_row) {
+  const std::int64_t offset = first_row * y.stride * static_cast<std::int64_t>(size_of(y.dtype));
+  return {static_cast<std::byte*>(y.data) + offset, y.dtype, y.n, y.stride};
 }
 
 }  // namespace
@@ -34,15 +34,19 @@ void CudaLinear::apply(MatrixView<const __half> x, const ProductOutput& y, const
   check(x.cols == k() && y.n == n(), "operands of a product fit");
   if (x.rows == 0) return;
   if (x.rows <= kMaxPackedRows) {
-    multiply_few(x, y, context);
+    multiply_few({.data = x.data, .stride = x.stride, .rows = static_cast<int>(x.rows)}, y, context);
   } else {
     multiply_many(x, y, context);
   }
 }
 
-void DenseLinear::multiply_few(MatrixView<const __half> x, const ProductOutput& y,
-                               const ProductContext& context) const {
-  dense_linear(weight_, x.data, x.stride, static_cast<int>(x.rows), bias(), y, context.stream);
+void CudaLinear::apply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const {
+  check((y.end == ProductEnd::gate ? 2 * y.n : y.n) == n(), "operands of a product fit");
+  multiply_few(x, y, context);
+}
+
+void DenseLinear::multiply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const {
+  dense_linear(weight_, x, bias(), y, context.stream);
 }
 
 void DenseLinear::multiply_many(MatrixView<const __half> x, const ProductOutput& y,
@@ -59,9 +63,8 @@ std::size_t PackedLinear::least_workspace_bytes(std::int64_t k) {
   return static_cast<std::size_t>(kFragmentChannels * channel_bytes(k));
 }
 
-void PackedLinear::multiply_few(MatrixView<const __half> x, const ProductOutput& y,
-                                const ProductContext& context) const {
-  qpn8_linear(weight_, x.data, x.stride, static_cast<int>(x.rows), bias(), y, context.stream.handle);
+void PackedLinear::multiply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const {
+  qpn8_linear(weight_, x, bias(), y, context.stream.handle);
 }
 
 void PackedLinear::multiply_many(MatrixView<const __half> x, const ProductOutput& y,
@@ -81,8 +84,9 @@ void PackedLinear::multiply_many(MatrixView<const __half> x, const ProductOutput
     for (std::int64_t row = 0; row < x.rows; row += kWorkspaceRows) {
       const std::int64_t rows = std::min(kWorkspaceRows, x.rows - row);
       context.gemm.multiply(part, x.row_range(row, rows), false, {sums, DType::f32, stored, stored});
-      scale_columns({sums, rows, stored}, channel_scaled ? weight_.scales + first : nullptr,
-                    bias() == nullptr ? nullptr : bias() + first, rows_of(y, row, first, cols), context.stream);
+      const StoredColumns columns = {first, cols, weight_.paired_half};
+      scale_columns({sums, rows, stored}, columns, channel_scaled ? weight_.scales : nullptr, bias(), rows_of(y, row),
+                    context.stream);
     }
   }
 }

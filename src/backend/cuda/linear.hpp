@@ -31,6 +31,15 @@ class CudaLinear : public Linear {
   /// through cuBLAS.
   void apply(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const;
 
+  /// The same for up to kMaxPackedRows rows of the stream of a pass, normalised before or added to after; only where
+  /// can_normalise(), can_add() and can_gate().
+  void apply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const;
+
+  /// Whether products of few rows normalise x, gate y or add to it themselves, by shape and device alone.
+  virtual bool can_normalise() const = 0;
+  virtual bool can_add() const = 0;
+  virtual bool can_gate() const = 0;
+
   /// The weight for expert_products(); those have no bias.
   virtual ExpertWeight as_expert() const = 0;
 
@@ -42,8 +51,7 @@ class CudaLinear : public Linear {
   const float* bias() const { return bias_.as<float>(); }
 
  private:
-  virtual void multiply_few(MatrixView<const __half> x, const ProductOutput& y,
-                            const ProductContext& context) const = 0;
+  virtual void multiply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const = 0;
   virtual void multiply_many(MatrixView<const __half> x, const ProductOutput& y,
                              const ProductContext& context) const = 0;
 
@@ -55,19 +63,26 @@ class DenseLinear : public CudaLinear {
  public:
   /// `memory` holds what `weight` shows; empty if somebody else keeps it.
   DenseLinear(const DenseWeight& weight, DeviceBuffer memory, const std::vector<float>& bias)
-      : CudaLinear(bias), weight_(weight), memory_(std::move(memory)) {}
+      : CudaLinear(bias),
+        weight_(weight),
+        memory_(std::move(memory)),
+        can_normalise_(dense_can_normalise(weight, linear_limits())) {}
 
   std::int64_t k() const override { return weight_.k; }
   std::int64_t n() const override { return weight_.n; }
   std::int64_t bytes() const override { return weight_.n * weight_.k * static_cast<std::int64_t>(sizeof(__half)); }
   ExpertWeight as_expert() const override { return {.packed = {}, .dense = weight_}; }
+  bool can_normalise() const override { return can_normalise_; }
+  bool can_add() const override { return true; }
+  bool can_gate() const override { return weight_.n % kFragmentChannels == 0 && bias() == nullptr; }
 
  private:
-  void multiply_few(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const override;
+  void multiply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const override;
   void multiply_many(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const override;
 
   DenseWeight weight_;
   DeviceBuffer memory_;
+  bool can_normalise_;
 };
 
 class PackedLinear : public CudaLinear {
@@ -75,7 +90,13 @@ class PackedLinear : public CudaLinear {
   /// The last weight.n - n channels are padding.
   PackedLinear(const PackedLayout& weight, DeviceBuffer codes, DeviceBuffer scales, std::int64_t n,
                const std::vector<float>& bias)
-      : CudaLinear(bias), weight_(weight), codes_(std::move(codes)), scales_(std::move(scales)), n_(n) {}
+      : CudaLinear(bias),
+        weight_(weight),
+        codes_(std::move(codes)),
+        scales_(std::move(scales)),
+        n_(n),
+        can_normalise_(qpn8::cuda::can_normalise({.k = weight.k, .n = weight.n}, linear_limits())),
+        can_add_(qpn8::cuda::can_add({.k = weight.k, .n = weight.n}, linear_limits())) {}
 
   /// Bytes of workspace that products of many rows with k inputs need at least.
   static std::size_t least_workspace_bytes(std::int64_t k);
@@ -84,15 +105,20 @@ class PackedLinear : public CudaLinear {
   std::int64_t n() const override { return n_; }
   std::int64_t bytes() const override { return static_cast<std::int64_t>(codes_.size() + scales_.size()); }
   ExpertWeight as_expert() const override { return {.packed = weight_, .dense = {}}; }
+  bool can_normalise() const override { return can_normalise_; }
+  bool can_add() const override { return can_add_; }
+  bool can_gate() const override { return weight_.paired_half > 0; }
 
  private:
-  void multiply_few(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const override;
+  void multiply_few(const ProductInput& x, const ProductOutput& y, const ProductContext& context) const override;
   void multiply_many(MatrixView<const __half> x, const ProductOutput& y, const ProductContext& context) const override;
 
   PackedLayout weight_;
   DeviceBuffer codes_;
   DeviceBuffer scales_;
   std::int64_t n_;
+  bool can_normalise_;
+  bool can_add_;
 };
 
 }  // namespace qpn8::cuda

@@ -48,6 +48,22 @@ DeviceBuffer upload_as_half(const cpu::DenseWeightView& weight, const std::strin
   return memory;
 }
 
+/// Channels of gate and of up are paired where products can make use of it.
+std::int64_t paired_half_of(const LinearSource& source, const PackedWeight& weight) {
+  const bool fits = source.gated && source.bias.empty() && weight.scale_kind == ScaleKind::channel &&
+                    source.plan->tensor.n == weight.n;
+  return fits && can_gate({.k = weight.k, .n = weight.n}, linear_limits()) ? weight.n / 2 : 0;
+}
+
+std::vector<float> in_stored_order(const PackedWeight& weight, std::int64_t paired_half) {
+  std::vector<float> scales = weight.scales;
+  if (paired_half == 0) return scales;
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    scales[i] = weight.scales[static_cast<std::size_t>(channel_stored_at(static_cast<std::int64_t>(i), paired_half))];
+  }
+  return scales;
+}
+
 }  // namespace
 
 std::unique_ptr<CudaLinear> load_dense(const LinearSource& source, ThreadTeam& team) {
@@ -69,10 +85,12 @@ std::unique_ptr<CudaLinear> load_packed(const LinearSource& source, ThreadTeam& 
                             name, weight.block_n, weight.block_k, kFragmentChannels, kFragmentStep));
   }
   Buffer laid_out(packed_code_bytes(weight.n, weight.k));
-  lay_out_codes(weight, {reinterpret_cast<std::uint8_t*>(laid_out.data()), laid_out.size()}, team);
+  const std::int64_t paired_half = paired_half_of(source, weight);
+  lay_out_codes(weight, paired_half, {reinterpret_cast<std::uint8_t*>(laid_out.data()), laid_out.size()}, team);
   DeviceBuffer codes(laid_out.size(), name);
   codes.fill(laid_out.bytes());
-  const std::span<const std::byte> host_scales = std::as_bytes(std::span(weight.scales));
+  const std::vector<float> stored_scales = in_stored_order(weight, paired_half);
+  const std::span<const std::byte> host_scales = std::as_bytes(std::span(stored_scales));
   DeviceBuffer scales(host_scales.size(), name);
   scales.fill(host_scales);
   const PackedLayout layout = {.n = weight.n,
@@ -81,7 +99,8 @@ std::unique_ptr<CudaLinear> load_packed(const LinearSource& source, ThreadTeam& 
                                .block_n = weight.block_n,
                                .block_k = weight.block_k,
                                .codes = codes.as<std::uint8_t>(),
-                               .scales = scales.as<float>()};
+                               .scales = scales.as<float>(),
+                               .paired_half = paired_half};
   return std::make_unique<PackedLinear>(layout, std::move(codes), std::move(scales), source.plan->tensor.n,
                                         source.bias);
 }

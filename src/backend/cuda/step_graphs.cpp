@@ -7,6 +7,8 @@ namespace qpn8::cuda {
 void StepGraphs::run(const StepKey& key, const std::function<void()>& step) {
   const auto found = graphs_.find(key);
   if (found == graphs_.end()) {
+    // A recorded step begins after what is queued before it; this one's first kernel might overlap with the last one.
+    check_cuda(cudaStreamSynchronize(stream_.handle), "cudaStreamSynchronize");
     step();  // may clear(), if it grows memory that other steps use
     graphs_[key] = nullptr;
     return;

@@ -13,13 +13,15 @@ namespace qpn8::cuda {
 /// What a recorded step depends on beside the contents of device memory.
 struct StepKey {
   std::int64_t rows = 0;
+  std::int64_t spans = 0;   ///< sequences: where each has one row, attention prepares their heads itself
   std::int64_t splits = 0;  ///< of attention: what the furthest position of the batch is rounded up to
   int variant = 0;          ///< the caller's
   auto operator<=>(const StepKey&) const = default;
 };
 
-/// The recorded steps of one stream. A step runs as it is the first time its key is seen, so that what it allocates is
-/// there; the second time it is recorded, and from then on replayed.
+/// The recorded steps of one stream. Everything queued before a step has ended when its first kernel begins. A step
+/// runs as it is the first time its key is seen, so that what it allocates is there; the second time it is recorded,
+/// and from then on replayed.
 class StepGraphs {
  public:
   explicit StepGraphs(const Stream& stream) : stream_(stream) {}

@@ -53,8 +53,8 @@ std::size_t argmax_scratch_bytes(std::int64_t rows) { return static_cast<std::si
 void argmax(MatrixView<const float> x, void* scratch, std::int32_t* out, const Stream& stream) {
   const auto rows = static_cast<unsigned>(x.rows);
   auto* found = static_cast<Key*>(scratch);
-  launch("argmax", find_in_parts, dim3(kBlocks, rows), kThreads, 0, stream, x, found);
-  launch("merge argmax", merge_parts, dim3(rows), kThreads, 0, stream, found, out);
+  launch("argmax", find_in_parts, {dim3(kBlocks, rows), kThreads}, stream, x, found);
+  launch("merge argmax", merge_parts, {dim3(rows), kThreads}, stream, found, out);
 }
 
 }  // namespace qpn8::cuda

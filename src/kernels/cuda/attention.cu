@@ -1,223 +1,202 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "kernels/cuda/attention.hpp"
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/attention_split.cuh"
+#include "kernels/cuda/qpn8_copy.cuh"
 
 namespace qpn8::cuda {
 namespace {
 
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * kWarpSize;
-constexpr int kSplit = static_cast<int>(kAttentionSplit);
-constexpr int kPositionsPerWarp = kSplit / kWarps;
-constexpr int kHeadsPerBlock = 8;  // query heads of one key head that share its keys and values
-constexpr int kDimsPerLane = 4;
-constexpr int kDimsPerChunk = kWarpSize * kDimsPerLane;
 constexpr int kMergeThreads = 128;
+// Half of a multiprocessor's registers: beside it a product asks for its codes.
+constexpr int kAttentionBlocks = 2;
 constexpr int kMostBlocksInCluster = 8;  // what every GPU with clusters has
 
-struct Call {
-  KvLayer layer;
-  MatrixView<const __half> q;
-  RowPlaces places;
-  AttentionRule rule;
-  int splits;
-  // [row][head][split][head_dim + 2]: a split's unnormalised sum, then its largest score and the sum of its weights
-  float* partial;
-  MatrixView<__half> out;
-
-  __device__ float* partial_at(long row, long head, long split) const {
-    return partial + ((row * rule.heads + head) * splits + split) * (layer.head_dim + 2);
+/// What a split's block does before its scores: kPrepare as attention_with_heads(), else as attention().
+template <bool kPrepare, class Sum>
+__device__ void gather_operands(const AttentionCall& call, const AttentionPart& part, Sum& sum) {
+  if constexpr (kPrepare) {
+    sum.load_cache(part.last - 1);
+    const LaneNorm norm = sum.lane_norm();
+    wait_for_earlier_kernels();
+    sum.prepare(norm);
+  } else {
+    sum.load_cache(part.last);
+    sum.load_queries();
   }
-  /// The positions that a row sees are [first, last].
-  __device__ int last(long row) const { return places.positions[row]; }
-  __device__ int first(long row) const {
-    const long behind = rule.window > 0 ? last(row) - rule.window + 1 : 0;
-    return static_cast<int>(behind > 0 ? behind : 0);
+}
+
+// The splits' sums go to memory, for merge() to add up.
+template <class T, int kChunks, bool kPrepare>
+__global__ void __launch_bounds__(kAttentionThreads, kAttentionBlocks)
+    attend_split(const __grid_constant__ AttentionCall call) {
+  __shared__ SplitMemory memory;
+  allow_next_kernel();
+  if (!call.earlier_stored) wait_for_earlier_kernels();
+  const AttentionPart part(call);
+  if (!part.is_seen()) {
+    wait_for_earlier_kernels();
+    return;
   }
-};
-
-__device__ float4 load_four(const float* at) { return *reinterpret_cast<const float4*>(at); }
-__device__ float4 load_four(const __half* at) {
-  const uint2 bits = *reinterpret_cast<const uint2*>(at);
-  const float2 low = __half22float2(*reinterpret_cast<const __half2*>(&bits.x));
-  const float2 high = __half22float2(*reinterpret_cast<const __half2*>(&bits.y));
-  return {low.x, low.y, high.x, high.y};
-}
-
-__device__ float dot(const float4& a, const float4& b) {
-  return fmaf(a.x, b.x, fmaf(a.y, b.y, fmaf(a.z, b.z, a.w * b.w)));
-}
-
-/// What a block works on: one split of one row for some heads of one key head.
-struct Part {
-  int row;
-  int kv_head;
-  int split;
-  int first_head;  // of all query heads
-  int heads;
-};
-
-__device__ Part part_of_block(const Call& call) {
-  const int group = static_cast<int>(call.rule.heads / call.layer.kv_heads);
-  const int chunks = (group + kHeadsPerBlock - 1) / kHeadsPerBlock;
-  Part part;
-  part.split = blockIdx.x;
-  part.kv_head = blockIdx.y / chunks;
-  const int chunk = blockIdx.y % chunks;
-  part.first_head = part.kv_head * group + chunk * kHeadsPerBlock;
-  part.heads = min(kHeadsPerBlock, group - chunk * kHeadsPerBlock);
-  part.row = blockIdx.z;
-  return part;
-}
-
-// A warp takes eight positions of the split and asks for all their keys and values before it uses the first, since
-// one block alone has to hide the memory's latency. kChunks: 128 dimensions each.
-template <class T, int kChunks>
-__device__ void sum_split(const Call& call, const Part& part) {
-  __shared__ alignas(16) float queries[kHeadsPerBlock][kMaxHeadDim];
+  SplitSum<T, kChunks> sum(call, part, memory);
+  gather_operands<kPrepare>(call, part, sum);
+  sum.weigh();
   const int head_dim = static_cast<int>(call.layer.head_dim);
-  const __half* q = call.q.data + part.row * call.q.stride + part.first_head * head_dim;
-  for (int i = threadIdx.x * kDimsPerLane; i < part.heads * head_dim; i += kThreads * kDimsPerLane) {
-    *reinterpret_cast<float4*>(&queries[i / head_dim][i % head_dim]) = load_four(q + i);
+  if (threadIdx.x < 2 * part.heads) {
+    const int h = static_cast<int>(threadIdx.x) / 2;
+    const int which = static_cast<int>(threadIdx.x) % 2;
+    call.partial_at(part.row, part.first_head + h, part.split)[head_dim + which] = memory.stats[h][which];
   }
-  const int last = call.last(part.row);
-  const int first = call.first(part.row);
-  const int begin = part.split * kSplit;
-  if (begin > last || begin + kSplit <= first) return;
-
-  __shared__ float scores[kHeadsPerBlock][kSplit];
-  __shared__ alignas(16) float sums[kWarps][kHeadsPerBlock][kDimsPerChunk];
-  const int warp = threadIdx.x / kWarpSize;
-  const int lane = threadIdx.x % kWarpSize;
-  const long sequence = static_cast<long>(call.places.slots[part.row]) * call.layer.kv_heads + part.kv_head;
-  const long base = (sequence * call.layer.capacity + begin + warp * kPositionsPerWarp) * head_dim;
-  const T* keys = reinterpret_cast<const T*>(call.layer.keys) + base;
-  const T* values = reinterpret_cast<const T*>(call.layer.values) + base;
-  const auto seen = [&](int i) {
-    const int position = begin + warp * kPositionsPerWarp + i;
-    return position >= first && position <= last;
-  };
-  float4 key[kPositionsPerWarp][kChunks];
-  float4 value[kPositionsPerWarp][kChunks];
-  for (int i = 0; i < kPositionsPerWarp; ++i) {
-    for (int c = 0; c < kChunks; ++c) {
-      const int dim = (c * kWarpSize + lane) * kDimsPerLane;
-      const bool there = dim < head_dim && seen(i);
-      key[i][c] = there ? load_four(keys + i * head_dim + dim) : float4{};
-      value[i][c] = there ? load_four(values + i * head_dim + dim) : float4{};
-    }
-  }
-  __syncthreads();
-  for (int h = 0; h < part.heads; ++h) {
-    float score[kPositionsPerWarp] = {};
-    for (int c = 0; c < kChunks; ++c) {
-      const int dim = (c * kWarpSize + lane) * kDimsPerLane;
-      const float4 query = dim < head_dim ? load_four(&queries[h][dim]) : float4{};
-      for (int i = 0; i < kPositionsPerWarp; ++i) score[i] += dot(query, key[i][c]);
-    }
-    for (int i = 0; i < kPositionsPerWarp; ++i) {
-      const float total = warp_sum(score[i]) * call.rule.scale;
-      if (lane == 0) scores[h][warp * kPositionsPerWarp + i] = seen(i) ? total : -INFINITY;
-    }
-  }
-  __syncthreads();
-  // A warp a head: the scores become weights.
-  if (warp < part.heads) {
-    const float a = scores[warp][lane];
-    const float b = scores[warp][lane + kWarpSize];
-    const float largest = warp_max(fmaxf(a, b));
-    const float weight_a = __expf(a - largest);
-    const float weight_b = __expf(b - largest);
-    scores[warp][lane] = weight_a;
-    scores[warp][lane + kWarpSize] = weight_b;
-    const float total = warp_sum(weight_a + weight_b);
-    if (lane == 0) {
-      float* to = call.partial_at(part.row, part.first_head + warp, part.split) + head_dim;
-      to[0] = largest;
-      to[1] = total;
-    }
-  }
-  __syncthreads();
-  for (int c = 0; c < kChunks; ++c) {
-    for (int h = 0; h < part.heads; ++h) {
-      float4 sum = {};
-      for (int i = 0; i < kPositionsPerWarp; ++i) {
-        const float weight = scores[h][warp * kPositionsPerWarp + i];
-        sum.x = fmaf(weight, value[i][c].x, sum.x);
-        sum.y = fmaf(weight, value[i][c].y, sum.y);
-        sum.z = fmaf(weight, value[i][c].z, sum.z);
-        sum.w = fmaf(weight, value[i][c].w, sum.w);
-      }
-      *reinterpret_cast<float4*>(&sums[warp][h][lane * kDimsPerLane]) = sum;
-    }
-    __syncthreads();
-    for (int i = threadIdx.x; i < part.heads * kDimsPerChunk; i += kThreads) {
-      const int h = i / kDimsPerChunk;
-      const int dim = i % kDimsPerChunk;
-      if (c * kDimsPerChunk + dim >= head_dim) continue;
-      float total = 0.0F;
-      for (int w = 0; w < kWarps; ++w) total += sums[w][h][dim];
-      call.partial_at(part.row, part.first_head + h, part.split)[c * kDimsPerChunk + dim] = total;
-    }
-    __syncthreads();
-  }
-}
-
-/// One output: the splits are added in order, each weighted by how far its largest score is below the largest of all.
-__device__ void merge_splits(const Call& call, long row, long head, int dim) {
-  const int head_dim = static_cast<int>(call.layer.head_dim);
-  const int begin = call.first(row) / kSplit;
-  const int end = call.last(row) / kSplit + 1;
-  float largest = -INFINITY;
-  for (int s = begin; s < end; ++s) largest = fmaxf(largest, call.partial_at(row, head, s)[head_dim]);
-  float sum = 0.0F;
-  float weights = 0.0F;
-  for (int s = begin; s < end; ++s) {
-    const float* part = call.partial_at(row, head, s);
-    const float factor = __expf(part[head_dim] - largest);
-    weights = fmaf(part[head_dim + 1], factor, weights);
-    sum = fmaf(part[dim], factor, sum);
-  }
-  call.out.data[row * call.out.stride + head * head_dim + dim] = __float2half_rn(sum / weights);
-}
-
-template <class T, int kChunks>
-__global__ void __launch_bounds__(kThreads) attend_split(const Call call) {
-  wait_for_earlier_kernels();
-  sum_split<T, kChunks>(call, part_of_block(call));
+  sum.sum_values(
+      [&](int h, int dim, float total) { call.partial_at(part.row, part.first_head + h, part.split)[dim] = total; });
 }
 
 // A block a head of a row, after attend_split.
-__global__ void __launch_bounds__(kMergeThreads) merge(const Call call) {
+__global__ void __launch_bounds__(kMergeThreads) merge(const __grid_constant__ AttentionCall call) {
   wait_for_earlier_kernels();
-  for (int dim = threadIdx.x; dim < call.layer.head_dim; dim += kMergeThreads) {
-    merge_splits(call, blockIdx.y, blockIdx.x, dim);
+  const long head = blockIdx.x;
+  const long row = blockIdx.y;
+  const int head_dim = static_cast<int>(call.layer.head_dim);
+  const int last = call.places.positions[row];
+  const int first = call.rule.window > 0 ? max(0, last - static_cast<int>(call.rule.window) + 1) : 0;
+  const SplitRange range = {first / kSplit, last / kSplit + 1};
+  for (int dim = static_cast<int>(threadIdx.x); dim < head_dim; dim += kMergeThreads) {
+    const auto part = [&](int s) { return call.partial_at(row, head, s); };
+    const float merged = merge_splits(
+        range, [&](int s) { return part(s)[head_dim]; }, [&](int s) { return part(s)[head_dim + 1]; },
+        [&](int s) { return part(s)[dim]; });
+    call.out.data[row * call.out.stride + head * head_dim + dim] = __float2half_rn(merged);
   }
 }
 
-// Both in one launch, for as many splits as a cluster has blocks: each of them merges a share of the outputs.
-template <class T, int kChunks>
-__global__ void __launch_bounds__(kThreads) attend_cluster(const Call call) {
-#if __CUDA_ARCH__ >= 900
-  wait_for_earlier_kernels();
-  const Part part = part_of_block(call);
-  sum_split<T, kChunks>(call, part);
-  __syncthreads();
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-  const int head_dim = static_cast<int>(call.layer.head_dim);
-  const int step = kThreads * static_cast<int>(gridDim.x);
-  for (int i = static_cast<int>(blockIdx.x) * kThreads + threadIdx.x; i < part.heads * head_dim; i += step) {
-    merge_splits(call, part.row, part.first_head + i / head_dim, i % head_dim);
+/// What the blocks of a cluster send each other: every block merges a share of the outputs, and a barrier counts the
+/// bytes that it waits for.
+struct ClusterMemory {
+  alignas(8) unsigned long long barrier;
+  float stats[kMostBlocksInCluster][kHeadsPerBlock][2];
+  float sums[kMostHeadFloats + kMostBlocksInCluster];  ///< [split][share]
+};
+
+/// The exchange, from a block's point of view.
+class ClusterMerge {
+ public:
+  __device__ ClusterMerge(const AttentionCall& call, const AttentionPart& part, ClusterMemory& memory)
+      : part_(part),
+        memory_(memory),
+        barrier_(shared_address(&memory.barrier)),
+        blocks_(static_cast<int>(gridDim.x)),
+        outputs_(part.heads * static_cast<int>(call.layer.head_dim)),
+        share_((outputs_ + blocks_ - 1) / blocks_),
+        mine_(max(0, min(share_, outputs_ - part.split * share_))) {
+    if (threadIdx.x == 0) {
+      init_barrier(barrier_);
+      publish_barriers();
+      const int senders = part.end_split() - part.first_split();
+      expect_bytes(barrier_, senders * static_cast<int>(sizeof(float)) * (mine_ + 2 * part.heads));
+    }
+    arrive_at_cluster();
   }
+
+  /// Before anything is sent: the peers' barriers are there.
+  __device__ void wait_for_peers() const { wait_for_cluster(); }
+
+  __device__ void send_stats(const SplitMemory& split) const {
+    const int i = static_cast<int>(threadIdx.x);
+    const int floats = 2 * part_.heads;
+    if (i >= floats * blocks_) return;
+    const int at = i % floats;
+    send_to_peer(&memory_.stats[part_.split][at / 2][at % 2], barrier_, static_cast<unsigned>(i / floats),
+                 split.stats[at / 2][at % 2]);
+  }
+
+  __device__ void send_sum(int output, float sum) const {
+    const int rank = output / share_;
+    send_to_peer(&memory_.sums[part_.split * share_ + output - rank * share_], barrier_, static_cast<unsigned>(rank),
+                 sum);
+  }
+
+  /// Calls put(output, value) for this block's share.
+  template <class Put>
+  __device__ void merge_share(int head_dim, const Put& put) const {
+    wait_barrier(barrier_, 0);
+    for (int i = static_cast<int>(threadIdx.x); i < mine_; i += kAttentionThreads) {
+      const int output = part_.split * share_ + i;
+      const int head = output / head_dim;
+      put(output,
+          merge_splits(
+              {part_.first_split(), part_.end_split()}, [&](int s) { return memory_.stats[s][head][0]; },
+              [&](int s) { return memory_.stats[s][head][1]; }, [&](int s) { return memory_.sums[s * share_ + i]; }));
+    }
+  }
+
+ private:
+  const AttentionPart& part_;
+  ClusterMemory& memory_;
+  unsigned barrier_;
+  int blocks_;
+  int outputs_;  ///< of the key head's chunk of heads
+  int share_;    ///< that a block merges
+  int mine_;     ///< the last blocks may have fewer
+};
+
+// All in one launch, for as many splits as a cluster has blocks.
+template <class T, int kChunks, bool kPrepare>
+__global__ void __launch_bounds__(kAttentionThreads, kAttentionBlocks)
+    attend_cluster(const __grid_constant__ AttentionCall call) {
+#if __CUDA_ARCH__ >= 900
+  __shared__ SplitMemory memory;
+  __shared__ ClusterMemory shared;
+  allow_next_kernel();
+  if (!call.earlier_stored) wait_for_earlier_kernels();
+  const AttentionPart part(call);
+  const ClusterMerge exchange(call, part, shared);
+  const int head_dim = static_cast<int>(call.layer.head_dim);
+  if (part.is_seen()) {
+    SplitSum<T, kChunks> sum(call, part, memory);
+    gather_operands<kPrepare>(call, part, sum);
+    exchange.wait_for_peers();
+    sum.weigh();
+    exchange.send_stats(memory);
+    sum.sum_values([&](int h, int dim, float total) { exchange.send_sum(h * head_dim + dim, total); });
+  } else {
+    wait_for_earlier_kernels();
+    exchange.wait_for_peers();
+  }
+  __half* out = call.out.data + part.row * call.out.stride + part.first_head * head_dim;
+  exchange.merge_share(head_dim, [&](int output, float value) { out[output] = __float2half_rn(value); });
 #endif
 }
 
-template <class T>
-auto split_kernel(std::int64_t head_dim, bool cluster) {
-  if (head_dim <= kDimsPerChunk) return cluster ? attend_cluster<T, 1> : attend_split<T, 1>;
-  return cluster ? attend_cluster<T, 2> : attend_split<T, 2>;
+using AttentionKernel = void (*)(AttentionCall);
+
+template <class T, int kChunks>
+AttentionKernel kernel_of(bool prepare, bool cluster) {
+  if (prepare) return cluster ? attend_cluster<T, kChunks, true> : attend_split<T, kChunks, true>;
+  return cluster ? attend_cluster<T, kChunks, false> : attend_split<T, kChunks, false>;
+}
+
+AttentionKernel find_kernel(const KvLayer& layer, bool prepare, bool cluster) {
+  const bool narrow = layer.head_dim <= kDimsPerChunk;
+  if (layer.dtype == DType::f16) {
+    return narrow ? kernel_of<__half, 1>(prepare, cluster) : kernel_of<__half, 2>(prepare, cluster);
+  }
+  return narrow ? kernel_of<float, 1>(prepare, cluster) : kernel_of<float, 2>(prepare, cluster);
+}
+
+void run(const AttentionCall& call, std::int64_t rows, bool prepare, const Stream& stream) {
+  const KvLayer& layer = call.layer;
+  const std::int64_t heads = call.rule.heads;
+  check(layer.head_dim % kDimsPerLane == 0 && layer.head_dim <= kMaxHeadDim && heads % layer.kv_heads == 0,
+        "heads that the kernel has lanes for");
+  const std::int64_t chunks = (heads / layer.kv_heads + kHeadsPerBlock - 1) / kHeadsPerBlock;
+  const dim3 parts(static_cast<unsigned>(call.splits), static_cast<unsigned>(layer.kv_heads * chunks),
+                   static_cast<unsigned>(rows));
+  const bool cluster = stream.overlaps && call.splits <= kMostBlocksInCluster;
+  launch("attention", find_kernel(layer, prepare, cluster), {parts, kAttentionThreads, cluster ? parts.x : 0}, stream,
+         call);
+  if (cluster) return;
+  launch("merge attention", merge, {dim3(static_cast<unsigned>(heads), static_cast<unsigned>(rows)), kMergeThreads},
+         stream, call);
 }
 
 }  // namespace
@@ -227,21 +206,32 @@ std::size_t attention_scratch_bytes(std::int64_t rows, std::int64_t heads, std::
 }
 
 void attention(const KvLayer& layer, MatrixView<const __half> q, const RowPlaces& places, const AttentionRule& rule,
-               std::int64_t splits, float* scratch, MatrixView<__half> out, const Stream& stream) {
-  check(layer.head_dim % kDimsPerLane == 0 && layer.head_dim <= kMaxHeadDim && q.stride % kDimsPerLane == 0 &&
-            rule.heads % layer.kv_heads == 0,
-        "heads that the kernel has lanes for");
-  const Call call = {layer, q, places, rule, static_cast<int>(splits), scratch, out};
-  const std::int64_t chunks = (rule.heads / layer.kv_heads + kHeadsPerBlock - 1) / kHeadsPerBlock;
-  const dim3 parts(static_cast<unsigned>(splits), static_cast<unsigned>(layer.kv_heads * chunks),
-                   static_cast<unsigned>(q.rows));
-  const bool cluster = stream.overlaps && splits <= kMostBlocksInCluster;
-  const auto kernel = layer.dtype == DType::f16 ? split_kernel<__half>(layer.head_dim, cluster)
-                                                : split_kernel<float>(layer.head_dim, cluster);
-  launch("attention", kernel, parts, kThreads, cluster ? parts.x : 0, stream, call);
-  if (cluster) return;
-  const dim3 heads(static_cast<unsigned>(rule.heads), static_cast<unsigned>(q.rows));
-  launch("merge attention", merge, heads, kMergeThreads, 0, stream, call);
+               const AttentionScratch& scratch, MatrixView<__half> out, const Stream& stream) {
+  AttentionCall call = {};
+  call.layer = layer;
+  call.q = q;
+  call.places = places;
+  call.rule = rule;
+  call.splits = static_cast<int>(scratch.splits);
+  call.partial = scratch.memory;
+  call.out = out;
+  run(call, q.rows, false, stream);
+}
+
+void attention_with_heads(const HeadWorks& heads, std::int64_t rows, const AttentionRule& rule,
+                          const AttentionScratch& scratch, bool earlier_stored, MatrixView<__half> out,
+                          const Stream& stream) {
+  static_assert(kHeadsPerBlock + 2 <= kAttentionWarps, "a warp for each head, the key and the value");
+  AttentionCall call = {};
+  call.layer = heads.layer;
+  call.places = heads.places;
+  call.rule = rule;
+  call.splits = static_cast<int>(scratch.splits);
+  call.partial = scratch.memory;
+  call.out = out;
+  call.heads = heads;
+  call.earlier_stored = earlier_stored;
+  run(call, rows, true, stream);
 }
 
 }  // namespace qpn8::cuda

@@ -38,4 +38,11 @@ void check_launch(const char* kernel, const char* file, int line) {
   check_cuda(cudaGetLastError(), kernel, file, line);
 }
 
+void allow_shared_memory(const void* kernel, std::size_t dynamic_bytes, const char* name) {
+  constexpr std::size_t kAlwaysThere = std::size_t{32} << 10;
+  if (dynamic_bytes <= kAlwaysThere) return;
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(dynamic_bytes)),
+             name);
+}
+
 }  // namespace qpn8::cuda

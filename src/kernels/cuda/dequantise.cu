@@ -41,19 +41,21 @@ __global__ void __launch_bounds__(kThreads) decode_tiles(PackedLayout weight, lo
   store(lane / 4 + 8, codes.y, codes.w);
 }
 
-__global__ void __launch_bounds__(kThreads)
-    finish(MatrixView<const float> sums, const float* scales, const float* bias, ProductOutput y) {
+__global__ void __launch_bounds__(kThreads) finish(MatrixView<const float> sums, StoredColumns columns,
+                                                   const float* scales, const float* bias, ProductOutput y) {
   wait_for_earlier_kernels();
   const long i = static_cast<long>(blockIdx.x) * kThreads + threadIdx.x;
   const long row = blockIdx.y;
-  if (i >= y.n) return;
+  if (i >= columns.count) return;
+  const long stored = columns.first + i;
+  const long channel = channel_stored_at(stored, columns.paired_half);
   float value = sums.data[row * sums.stride + i];
-  if (scales != nullptr) value *= scales[i];
-  if (bias != nullptr) value += bias[i];
+  if (scales != nullptr) value *= scales[stored];
+  if (bias != nullptr) value += bias[channel];
   if (y.dtype == DType::f32) {
-    static_cast<float*>(y.data)[row * y.stride + i] = value;
+    static_cast<float*>(y.data)[row * y.stride + channel] = value;
   } else {
-    static_cast<__half*>(y.data)[row * y.stride + i] = __float2half_rn(value);
+    static_cast<__half*>(y.data)[row * y.stride + channel] = __float2half_rn(value);
   }
 }
 
@@ -62,13 +64,13 @@ __global__ void __launch_bounds__(kThreads)
 void dequantise(const PackedLayout& weight, std::int64_t first, MatrixView<__half> out, const Stream& stream) {
   const dim3 grid(blocks_for(weight.steps() * kWarpSize, kThreads),
                   static_cast<unsigned>(out.rows / kFragmentChannels));
-  launch("dequantise", decode_tiles, grid, kThreads, 0, stream, weight, first / kFragmentChannels, out);
+  launch("dequantise", decode_tiles, {grid, kThreads}, stream, weight, first / kFragmentChannels, out);
 }
 
-void scale_columns(MatrixView<const float> sums, const float* scales, const float* bias, const ProductOutput& y,
-                   const Stream& stream) {
-  const dim3 grid(blocks_for(y.n, kThreads), static_cast<unsigned>(sums.rows));
-  launch("scale_columns", finish, grid, kThreads, 0, stream, sums, scales, bias, y);
+void scale_columns(MatrixView<const float> sums, const StoredColumns& columns, const float* scales, const float* bias,
+                   const ProductOutput& y, const Stream& stream) {
+  const dim3 grid(blocks_for(columns.count, kThreads), static_cast<unsigned>(sums.rows));
+  launch("scale_columns", finish, {grid, kThreads}, stream, sums, columns, scales, bias, y);
 }
 
 }  // namespace qpn8::cuda

@@ -22,7 +22,8 @@ __global__ void __launch_bounds__(kProductThreads) multiply(ExpertTable table, M
     const TileSum sum = packed_tile(weight.packed, tile, row, x.stride, 1);
     write_tile(sum, first_channel, 1, kDecodeFactor, channel_scales(weight.packed, tile), nullptr, out);
   } else {
-    const TileSum sum = dense_tile<kEights>(weight.dense, first_channel, row, x.stride, 1);
+    const TileSum sum =
+        dense_tile<kEights>(weight.dense, TileChannels(first_channel, kPairChannels), PlainRows{row, x.stride, 1});
     write_tile(sum, first_channel, 1, 1.0F, nullptr, nullptr, out);
   }
 }
@@ -57,13 +58,13 @@ void expert_products(const ExpertTable& table, MatrixView<const __half> x, std::
   check(x.cols == table.k && y.cols == table.n && x.rows * shared == y.rows, "operands of the routes fit");
   const dim3 grid(blocks_for(table.n, kFragmentChannels), static_cast<unsigned>(y.rows));
   const auto kernel = table.k % 8 == 0 && x.stride % 8 == 0 ? multiply<true> : multiply<false>;
-  launch("expert_products", kernel, grid, kProductThreads, 0, stream, table, x, shared, ids, y);
+  launch("expert_products", kernel, {grid, kProductThreads}, stream, table, x, shared, ids, y);
 }
 
 void combine_routes(MatrixView<const __half> outputs, MatrixView<const std::int32_t> ids, const float* weights,
                     MatrixView<__half> out, const Stream& stream) {
   const dim3 grid(blocks_for(out.cols, kThreads), static_cast<unsigned>(out.rows));
-  launch("combine_routes", combine, grid, kThreads, 0, stream, outputs, ids, weights, out);
+  launch("combine_routes", combine, {grid, kThreads}, stream, outputs, ids, weights, out);
 }
 
 }  // namespace qpn8::cuda

@@ -31,25 +31,35 @@ __device__ inline void wait_for_earlier_kernels() {
 #endif
 }
 
-/// Launches a kernel; an error names it. An empty grid is no work. `cluster` neighbouring blocks in x run at the same
-/// time and can wait for each other (compute capability 9.0 on); 0: each block for itself.
+struct LaunchShape {
+  dim3 grid;
+  unsigned threads = 0;
+  /// Neighbouring blocks in x that run at the same time and can wait for each other (compute capability 9.0 on); 0:
+  /// each block for itself.
+  unsigned cluster = 0;
+  std::size_t shared_bytes = 0;  ///< beside what the kernel declares
+};
+
+/// Launches a kernel; an error names it. An empty grid is no work.
 template <class... Params, class... Args>
-void launch(const char* name, void (*kernel)(Params...), dim3 grid, unsigned threads, unsigned cluster,
-            const Stream& stream, Args&&... args) {
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+void launch(const char* name, void (*kernel)(Params...), const LaunchShape& shape, const Stream& stream,
+            Args&&... args) {
+  if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
+  allow_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes, name);
   cudaLaunchAttribute attributes[2] = {};
   unsigned count = 0;
   if (stream.overlaps) {
     attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[count++].val.programmaticStreamSerializationAllowed = 1;
   }
-  if (cluster > 0) {
+  if (shape.cluster > 0) {
     attributes[count].id = cudaLaunchAttributeClusterDimension;
-    attributes[count++].val.clusterDim = {cluster, 1, 1};
+    attributes[count++].val.clusterDim = {shape.cluster, 1, 1};
   }
   cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = dim3(threads);
+  config.gridDim = shape.grid;
+  config.blockDim = dim3(shape.threads);
+  config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream.handle;
   config.attrs = attributes;
   config.numAttrs = count;

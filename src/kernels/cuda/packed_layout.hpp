@@ -26,6 +26,9 @@ struct PackedLayout {
   const std::uint8_t* codes = nullptr;
   /// channel: n scales. block: [ceil(n / block_n), ceil(k / block_k)]. Those of the codes' own values.
   const float* scales = nullptr;
+  /// Not 0: channels come in pairs of eights, so that a block has both of a gated pair: stored channel 16 t + c is
+  /// channel 8 t + c of the first paired_half ones, or for c >= 8 channel 8 t + c - 8 of the others. Channel scales.
+  std::int64_t paired_half = 0;
 
   constexpr std::int64_t steps() const { return (k + kFragmentStep - 1) / kFragmentStep; }
 };
@@ -33,7 +36,18 @@ struct PackedLayout {
 /// Bytes of the codes in that layout.
 std::size_t packed_code_bytes(std::int64_t n, std::int64_t k);
 
+inline constexpr int kPairChannels = 8;  ///< of gate, then of up, where they are paired
+
+/// The channel of the weight that a layout with that paired_half stores as its `stored`-th.
+constexpr std::int64_t channel_stored_at(std::int64_t stored, std::int64_t paired_half) {
+  if (paired_half == 0) return stored;
+  const std::int64_t in_half = stored / kFragmentChannels * kPairChannels + stored % kPairChannels;
+  return in_half + (stored % kFragmentChannels < kPairChannels ? 0 : paired_half);
+}
+
 /// Writes the codes of a packed weight in that layout into host memory of packed_code_bytes(weight.n, weight.k).
-void lay_out_codes(const PackedWeight& weight, std::span<std::uint8_t> codes, ThreadTeam& team);
+/// paired_half as in PackedLayout.
+void lay_out_codes(const PackedWeight& weight, std::int64_t paired_half, std::span<std::uint8_t> codes,
+                   ThreadTeam& team);
 
 }  // namespace qpn8::cuda

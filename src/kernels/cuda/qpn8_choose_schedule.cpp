@@ -16,8 +16,10 @@ constexpr int kReservedBytes = 1024;  // of shared memory, which the driver take
 // Beyond this k a block's x of 8 rows leaves too little shared memory for codes.
 constexpr std::int64_t kMostInputsABlock = 8192;
 
-// A matrix from here on keeps the memory busy by itself: deeper rings pay more than a second block that loads ahead.
-constexpr std::int64_t kLargeBytes = std::int64_t{32} << 20;
+// A block whose codes do not all fit shares its multiprocessor with no second one of its kind, or the blocks of a
+// kernel that starts while others end would pile up on the first multiprocessors that are free: a decode step takes 12
+// % longer then. It leaves room for a block of attention, so that codes are loaded while that runs.
+constexpr int kStreamedBytes = 190 * 1024;
 
 std::int64_t tiles_of(const LinearShape& shape) { return shape.n / kTileChannels; }
 
@@ -107,16 +109,13 @@ std::optional<ScheduleShape> streamed(const LinearShape& shape, const ScheduleSh
                                       const DeviceLimits& device) {
   constexpr std::array kChunks = {16, 12, 10, 8, 6};
   constexpr int kFewestSlots = 2;
-  const bool large = shape.k * shape.n * shape.groups >= kLargeBytes;
   ScheduleShape schedule = base;
   schedule.unit_tiles = rows == 1 ? 4 : 2;
-  for (const int blocks : {2, 1}) {
-    if (large && blocks == 2) continue;
+  for (const int bytes : {std::min(kStreamedBytes, device.block_shared_bytes), device.block_shared_bytes}) {
     for (const int chunk : kChunks) {
       schedule.chunk_steps = chunk;
-      schedule = with_slots(shape, schedule, rows, share_of(device, blocks));
-      const int wanted = blocks == 2 ? kFewestSlots + 1 : kFewestSlots;
-      if (schedule.slots >= wanted && runs_streamed(shape, schedule, rows, device)) return schedule;
+      schedule = with_slots(shape, schedule, rows, bytes);
+      if (schedule.slots >= kFewestSlots && runs_streamed(shape, schedule, rows, device)) return schedule;
     }
   }
   return {};

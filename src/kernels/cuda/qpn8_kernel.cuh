@@ -22,6 +22,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
   if constexpr (kChunk == 0 || kBulkCopies) {
     extern __shared__ __align__(128) unsigned char shared[];
     constexpr bool kBlockScales = kScales != ScaleMode::channel;
+    constexpr bool kNormalises = !kResident && kRows <= 8;
     let_next_kernel_start();
     const bool in_cluster = p.schedule.split > 1;
     const WarpPart part = warp_part(p);
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
                   reinterpret_cast<unsigned long long*>(shared) + part.warp * kMaxSlots, p.schedule,
                   p.codes + (static_cast<long>(part.first_tile) * p.steps + part.first_step) * kStepBytes,
                   static_cast<long>(p.steps) * kStepBytes, part.steps, part.tiles);
-    UnitOutput<kRows, kUnitTiles, kWarps> output(shared, p, part);
+    UnitOutput<kRows, kUnitTiles, kWarps, !kResident> output(shared, p, part);
     if (in_cluster) {
       output.make_barriers();
       arrive_at_cluster();  // so that peers are known to be prepared before anything is sent to them
@@ -44,6 +45,9 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
     if (tile < end) fetch_unit();
     typename Product::Input x(shared, p, part);
     Product product(p, part, x);
+    if constexpr (kNormalises) {
+      if (p.norm != nullptr) x.fetch_norm(p, part);
+    }
     if (in_cluster) {
       wait_for_cluster();
       output.expect_first();
@@ -52,7 +56,11 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
     // A cluster without tiles stays until here: it keeps its place from a block of the kernel after the next.
     if (tile >= end) return;
     x.start(p, part);
+    output.fetch_added(p);
     x.wait();
+    if constexpr (kNormalises) {
+      if (p.norm != nullptr) x.normalise(shared, p, part);
+    }
     while (true) {
       typename Product::Sum sums[kUnitTiles];
       if constexpr (kResident && kRows > 1) {
@@ -76,6 +84,7 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes, kResidentBlocks) linear(co
       tile += kUnitTiles;
       if (kResident || tile >= end) break;
       fetch_unit();
+      output.fetch_added(p);
     }
   }
 }

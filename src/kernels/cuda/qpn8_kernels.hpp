@@ -2,6 +2,7 @@
 
 #include <cuda_fp16.h>
 
+#include "kernels/cuda/qpn8_linear.hpp"
 #include "kernels/cuda/qpn8_schedule.hpp"
 
 namespace qpn8::cuda {
@@ -35,6 +36,10 @@ struct LinearArgs {
   long group_x;   ///< elements from group to group
   long y_stride;
   bool y_is_float;
+  ProductEnd end;
+  int paired_half;    ///< channels of gate where they are paired with those of up, else 0: see PackedLayout
+  const float* norm;  ///< null: x is multiplied as it is
+  float eps;
   int block_shift;       ///< block scales: log2 of the steps of a block
   int block_tile_shift;  ///< block scales: log2 of the tiles of a block
 };
@@ -55,7 +60,8 @@ struct KernelForm {
   int warps = kLinearWarps;
   int chunk = 0;  ///< steps of every chunk of every warp, or 0 if it differs
   /// A tile is one chunk a warp, a cluster has one unit at most, and every chunk has a slot: nothing is copied twice to
-  /// the same place, so that the whole product is straight-line code. k is a multiple of 32.
+  /// the same place, so that the whole product is straight-line code. k is a multiple of 32. It neither normalises x
+  /// nor ends in another way than ProductEnd::store: the code for that costs products of 2 us a tenth of their time.
   bool resident = false;
 };
 

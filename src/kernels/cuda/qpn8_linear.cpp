@@ -11,6 +11,7 @@
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/qpn8_kernels.hpp"
 #include "qpn8/error.hpp"
+#include "qpn8/schedule.hpp"
 
 namespace qpn8::cuda {
 namespace {
@@ -72,11 +73,15 @@ LinearArgs arguments(const PackedLayout& weight, std::int64_t groups, const Sche
   args.steps = static_cast<int>(weight.steps());
   args.tiles = static_cast<int>(shape.n / kTileChannels);
   args.groups = static_cast<int>(groups);
-  args.columns = static_cast<int>(y.n);
+  args.columns = static_cast<int>(y.end == ProductEnd::gate ? 2 * y.n : y.n);
   args.x_stride = x.stride;
   args.group_x = weight.k;
   args.y_stride = y.stride;
   args.y_is_float = y.dtype == DType::f32;
+  args.end = y.end;
+  args.paired_half = static_cast<int>(weight.paired_half);
+  args.norm = x.norm;
+  args.eps = x.eps;
   args.block_shift = std::countr_zero(static_cast<unsigned>(weight.block_k / kStepInputs));
   args.block_tile_shift = std::countr_zero(static_cast<unsigned>(weight.block_n / kTileChannels));
   return args;
@@ -84,9 +89,8 @@ LinearArgs arguments(const PackedLayout& weight, std::int64_t groups, const Sche
 
 /// From sm_90 on: the next kernel of the stream may start early, and blocks form clusters.
 void launch(LinearKernel kernel, LinearArgs args, bool bulk_copies, cudaStream_t stream) {
-  check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  args.shared.total),
-             "cudaFuncSetAttribute");
+  allow_shared_memory(reinterpret_cast<const void*>(kernel), static_cast<std::size_t>(args.shared.total),
+                      "qpn8_linear");
   const auto cluster = static_cast<unsigned>(args.schedule.split);
   std::array<cudaLaunchAttribute, 2> attributes = {};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -108,7 +112,10 @@ void launch(LinearKernel kernel, LinearArgs args, bool bulk_copies, cudaStream_t
 
 /// The rows [first, first + rows) of a product's x and y.
 ProductInput rows_of(const ProductInput& x, int first, int rows) {
-  return {.data = x.data + first * x.stride, .stride = x.stride, .rows = rows};
+  ProductInput part = x;
+  part.data += first * x.stride;
+  part.rows = rows;
+  return part;
 }
 
 ProductOutput rows_of(const ProductOutput& y, int first) {
@@ -135,6 +142,25 @@ void multiply(const PackedLayout& weight, std::int64_t groups, const ProductInpu
   }
 }
 
+/// Whether a block sees all of k.
+bool sees_all_of_k(const LinearShape& shape, const DeviceLimits& device) {
+  const std::optional<LinearSchedule> schedule = choose_schedule(shape, 1, device);
+  return schedule && schedule->shape.split == 1;
+}
+
+/// What a schedule must be like for a product that does more than to multiply and store.
+void check_ends(const PackedLayout& weight, int split, bool resident, const ProductInput& x, const ProductOutput& y) {
+  const bool normalises = x.norm != nullptr;
+  const bool gates = y.end == ProductEnd::gate;
+  if (!normalises && y.end == ProductEnd::store && weight.paired_half == 0) return;
+  check(!resident && x.rows <= kMaxPackedRows, "a kernel that only multiplies and stores");
+  check(!normalises || (weight.k % kStepInputs == 0 && split == 1),
+        "rows are normalised where a block sees all of them");
+  check(y.end == ProductEnd::store || y.dtype == DType::f16, "sums and gated products are FP16");
+  check(!gates || (weight.paired_half * 2 == weight.n && y.n == weight.paired_half && split == 1),
+        "a gated product has its channels in pairs");
+}
+
 }  // namespace
 
 DeviceLimits linear_limits() {
@@ -156,16 +182,34 @@ void qpn8_linear_scheduled(const PackedLayout& weight, std::int64_t groups, cons
   const DeviceLimits device = linear_limits();
   const std::string refusal = schedule_refusal(shape_of(weight, groups), schedule, x.rows, device);
   if (!refusal.empty()) throw Error(Error::unsupported_shape, refusal);
+  const bool resident = runs_resident(shape_of(weight, groups), schedule, x.rows, device);
+  check_ends(weight, schedule.split, resident, x, y);
   const LinearKernel kernel = kernel_for(weight, shape_of(weight, groups), schedule, x.rows, device);
   check(kernel != nullptr, "a legal schedule has a kernel");
   launch(kernel, arguments(weight, groups, schedule, x, bias, y), device.compute_capability >= kBulkCopyCapability,
          stream);
 }
 
-void qpn8_linear(const PackedLayout& weight, const __half* x, std::int64_t x_stride, int rows, const float* bias,
-                 const ProductOutput& y, cudaStream_t stream) {
-  check(rows >= 1 && rows <= kMaxLinearRows, "a packed product has 1 to 16 rows");
-  multiply(weight, 1, {.data = x, .stride = x_stride, .rows = rows}, bias, y, stream);
+bool can_add(const LinearShape& shape, const DeviceLimits& device) {
+  for (const int rows : {1, 8}) {
+    const std::optional<LinearSchedule> schedule = choose_schedule(shape, rows, device);
+    if (!schedule || runs_resident(shape, schedule->shape, rows, device)) return false;
+  }
+  return true;
+}
+
+bool can_normalise(const LinearShape& shape, const DeviceLimits& device) {
+  return shape.k % kStepInputs == 0 && sees_all_of_k(shape, device) && can_add(shape, device);
+}
+
+bool can_gate(const LinearShape& shape, const DeviceLimits& device) {
+  return shape.n % (2 * kTileChannels) == 0 && sees_all_of_k(shape, device) && can_add(shape, device);
+}
+
+void qpn8_linear(const PackedLayout& weight, const ProductInput& x, const float* bias, const ProductOutput& y,
+                 cudaStream_t stream) {
+  check(x.rows >= 1 && x.rows <= kMaxLinearRows, "a packed product has 1 to 16 rows");
+  multiply(weight, 1, x, bias, y, stream);
 }
 
 void qpn8_linear_grouped(const PackedLayout& weight, std::int64_t groups, const ProductInput& x, const ProductOutput& y,

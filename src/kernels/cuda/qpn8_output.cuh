@@ -3,12 +3,14 @@
 #include "kernels/cuda/qpn8_copy.cuh"
 #include "kernels/cuda/qpn8_part.cuh"
 #include "kernels/cuda/qpn8_tensor_core.cuh"
+#include "kernels/cuda/silu.cuh"
 
 namespace qpn8::cuda {
 
 /// The end of a unit of kUnitTiles tiles: partial sums of the warps, then of the cluster's blocks, meet in shared
 /// memory; scale, bias, store. Everything but the sums is worked out beforehand.
-template <int kRows, int kUnitTiles, int kWarps>
+/// kEnds: every ProductEnd and paired channels are served; else products are stored in the order of their channels.
+template <int kRows, int kUnitTiles, int kWarps, bool kEnds>
 class UnitOutput {
   static constexpr int kChannels = kUnitTiles * kTileChannels;
   static constexpr int kRowFloats = kChannels + 4;  // rows of one channel in different banks
@@ -48,9 +50,18 @@ class UnitOutput {
       const int column = i % kChannels;
       const int n = channel + column;
       const bool there = mine(turn) < mine_ && row < p.rows && column < channels && n < p.columns;
-      at_[turn] = there ? row * p.y_stride + n : -1;
+      at_[turn] = there ? row * p.y_stride + column_of(p, n) : -1;
       scale_[turn] = there && !block_scales ? p.scales[n] : 1.0F;
       bias_[turn] = there && p.bias != nullptr ? p.bias[n] : 0.0F;
+    }
+  }
+
+  /// Reads what the product is added to; after the wait for earlier kernels, which may have written it.
+  __device__ void fetch_added(const LinearArgs& p) {
+    if (!kEnds || p.end != ProductEnd::add) return;
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) {
+      added_[turn] = at_[turn] >= 0 ? __half2float(static_cast<const __half*>(p.y)[at_[turn]]) : 0.0F;
     }
   }
 
@@ -78,9 +89,7 @@ class UnitOutput {
     __syncthreads();
     if (p.schedule.split == 1) {
 #pragma unroll
-      for (int turn = 0; turn < kTurns; ++turn) {
-        if (at_[turn] >= 0) store(p, turn, sum_of_warps(p, mine(turn)));
-      }
+      for (int turn = 0; turn < kTurns; ++turn) store(p, turn, at_[turn] >= 0 ? sum_of_warps(p, mine(turn)) : 0.0F);
     } else {
       finish_with_peers(p);
     }
@@ -120,9 +129,10 @@ class UnitOutput {
     phase_ ^= static_cast<unsigned>(parity_);
 #pragma unroll
     for (int turn = 0; turn < kTurns; ++turn) {
-      if (at_[turn] < 0) continue;
       float sum = 0;
-      for (int block = 0; block < p.schedule.split; ++block) sum += peers[block * mine_ + mine(turn)];
+      if (at_[turn] >= 0) {
+        for (int block = 0; block < p.schedule.split; ++block) sum += peers[block * mine_ + mine(turn)];
+      }
       store(p, turn, sum);
     }
   }
@@ -131,13 +141,32 @@ class UnitOutput {
     expect_bytes(barriers_ + static_cast<unsigned>(parity) * kBarrierBytes, kOutputs * static_cast<int>(sizeof(float)));
   }
 
+  /// Where a stored channel goes in a row of y.
+  __device__ static int column_of(const LinearArgs& p, int n) {
+    if (!kEnds || p.paired_half == 0) return n;
+    const int in_half = n / kTileChannels * kPairChannels + n % kPairChannels;
+    const bool is_up = (n & kPairChannels) != 0;
+    return is_up && p.end != ProductEnd::gate ? p.paired_half + in_half : in_half;
+  }
+
+  /// All lanes of a warp come here together, those without an output too.
   __device__ void store(const LinearArgs& p, int turn, float sum) const {
     // The factor of the decode first: it is exact, and kDecodeFactor * scale might not be finite.
     const float value = fmaf(sum * kDecodeFactor, scale_[turn], bias_[turn]);
+    __half half = __float2half_rn(value);
+    bool stores = at_[turn] >= 0;
+    if (kEnds && p.end == ProductEnd::add) half = __float2half_rn(added_[turn] + __half2float(half));
+    if (kEnds && p.end == ProductEnd::gate) {
+      // Outputs lie in the order of channels, so that eight lanes on is the same channel of up.
+      const float up = __shfl_xor_sync(0xffffffffU, __half2float(half), kPairChannels);
+      half = __float2half_rn(silu(__half2float(half)) * up);
+      stores = stores && (thread_ & kPairChannels) == 0;
+    }
+    if (!stores) return;
     if (p.y_is_float) {
       static_cast<float*>(p.y)[at_[turn]] = value;
     } else {
-      static_cast<__half*>(p.y)[at_[turn]] = __float2half_rn(value);
+      static_cast<__half*>(p.y)[at_[turn]] = half;
     }
   }
 
@@ -153,6 +182,7 @@ class UnitOutput {
   long at_[kTurns];  ///< elements from the start of y; -1: not this thread's, or outside y
   float scale_[kTurns];
   float bias_[kTurns];
+  float added_[kTurns];
 };
 
 }  // namespace qpn8::cuda

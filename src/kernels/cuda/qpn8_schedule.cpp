@@ -55,7 +55,8 @@ bool is_resident(const LinearShape& shape, const ScheduleShape& schedule) {
 SharedLayout shared_layout(const LinearShape& shape, const ScheduleShape& schedule, int rows) {
   SharedLayout layout;
   layout.peer_barriers = kLinearWarps * kMaxSlots * kBarrierBytes;
-  layout.x = layout.peer_barriers + kAlignment;
+  layout.squares = layout.peer_barriers + 2 * kBarrierBytes;
+  layout.x = align_up(layout.squares + schedule.warps * std::min(compiled_rows(rows), 8) * kFloatBytes);
   layout.x_bytes = warp_x_bytes(shape, schedule, rows);
   layout.ring = align_up(layout.x + schedule.warps * layout.x_bytes);
   layout.ring_bytes = schedule.slots * schedule.chunk_steps * kStepBytes;

@@ -58,6 +58,7 @@ struct LinearSchedule {
 /// Bytes from the start of a block's dynamic shared memory, which the barriers of the rings begin.
 struct SharedLayout {
   int peer_barriers = 0;  ///< two
+  int squares = 0;        ///< of x, a float a warp and row
   int x = 0;              ///< x, a part of k a warp
   int x_bytes = 0;        ///< one warp's
   int ring = 0;           ///< a ring a warp

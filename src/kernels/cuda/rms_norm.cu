@@ -75,14 +75,14 @@ void rms_norm(MatrixView<const __half> x, const float* weight, float eps, Matrix
   // Without kAdd the kernel only reads x.
   const MatrixView<__half> in(const_cast<__half*>(x.data), x.rows, x.cols, x.stride);
   const auto kernel = in_eights(x) && in_eights(out) ? normalise<8, false> : normalise<1, false>;
-  launch("rms_norm", kernel, dim3(static_cast<unsigned>(x.rows)), kThreads, 0, stream, in, x, weight, eps, out);
+  launch("rms_norm", kernel, {dim3(static_cast<unsigned>(x.rows)), kThreads}, stream, in, x, weight, eps, out);
 }
 
 void add_rms_norm(MatrixView<__half> residual, MatrixView<const __half> delta, const float* weight, float eps,
                   MatrixView<__half> out, const Stream& stream) {
   const bool eights = in_eights(residual) && in_eights(delta) && in_eights(out);
   const auto kernel = eights ? normalise<8, true> : normalise<1, true>;
-  launch("add_rms_norm", kernel, dim3(static_cast<unsigned>(residual.rows)), kThreads, 0, stream, residual, delta,
+  launch("add_rms_norm", kernel, {dim3(static_cast<unsigned>(residual.rows)), kThreads}, stream, residual, delta,
          weight, eps, out);
 }
 

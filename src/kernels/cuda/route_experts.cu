@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(kWarpSize)
 void route_experts(MatrixView<const float> logits, bool normalise, MatrixView<std::int32_t> ids,
                    MatrixView<float> weights, const Stream& stream) {
   check(logits.cols <= kMaxExperts && ids.cols <= logits.cols, "as many experts as the kernel has room for");
-  launch("route_experts", choose, dim3(static_cast<unsigned>(logits.rows)), kWarpSize, 0, stream, logits, normalise,
-         ids, weights);
+  launch("route_experts", choose, {dim3(static_cast<unsigned>(logits.rows)), kWarpSize}, stream, logits, normalise, ids,
+         weights);
 }
 
 }  // namespace qpn8::cuda

@@ -1,5 +1,6 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/silu.cuh"
 
 namespace qpn8::cuda {
 namespace {
@@ -24,9 +25,9 @@ __global__ void __launch_bounds__(kThreads) gate(MatrixView<const __half> gate_u
   const long i = column_of_thread();
   const long row = blockIdx.y;
   if (i >= out.cols) return;
-  const float z = __half2float(gate_up.data[row * gate_up.stride + i]);
+  const float z = silu(__half2float(gate_up.data[row * gate_up.stride + i]));
   const float up = __half2float(gate_up.data[row * gate_up.stride + out.cols + i]);
-  out.data[row * out.stride + i] = __float2half_rn(z / (1.0F + __expf(-z)) * up);
+  out.data[row * out.stride + i] = __float2half_rn(z * up);
 }
 
 template <class T>
@@ -54,22 +55,22 @@ __global__ void __launch_bounds__(kThreads) first_non_finite(MatrixView<const T>
 
 template <class T>
 void fill(const float* bias, MatrixView<T> y, const Stream& stream) {
-  launch("fill_rows", repeat_row<T>, grid_of(y.rows, y.cols), kThreads, 0, stream, bias, y);
+  launch("fill_rows", repeat_row<T>, {grid_of(y.rows, y.cols), kThreads}, stream, bias, y);
 }
 
 template <class T>
 void find(MatrixView<const T> x, std::int32_t* out, const Stream& stream) {
-  launch("find_non_finite", first_non_finite<T>, dim3(static_cast<unsigned>(x.rows)), kThreads, 0, stream, x, out);
+  launch("find_non_finite", first_non_finite<T>, {dim3(static_cast<unsigned>(x.rows)), kThreads}, stream, x, out);
 }
 
 }  // namespace
 
 void gather_rows(MatrixView<const __half> in, const std::int32_t* rows, MatrixView<__half> out, const Stream& stream) {
-  launch("gather_rows", copy_rows, grid_of(out.rows, out.cols), kThreads, 0, stream, in, rows, out);
+  launch("gather_rows", copy_rows, {grid_of(out.rows, out.cols), kThreads}, stream, in, rows, out);
 }
 
 void swiglu(MatrixView<const __half> gate_up, MatrixView<__half> out, const Stream& stream) {
-  launch("swiglu", gate, grid_of(out.rows, out.cols), kThreads, 0, stream, gate_up, out);
+  launch("swiglu", gate, {grid_of(out.rows, out.cols), kThreads}, stream, gate_up, out);
 }
 
 void fill_rows(const float* bias, MatrixView<__half> y, const Stream& stream) { fill(bias, y, stream); }
