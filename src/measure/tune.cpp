@@ -193,7 +193,9 @@ double gpu_error(Backend& gpu, const TensorDesc& tensor) {
 /// What a GPU does with each shape, beside its probe.
 TuneResult tune_gpu(const Hardware& hardware, const std::vector<TensorDesc>& tensors, const TuneOptions& options,
                     const std::function<void()>& tick) {
-  const std::unique_ptr<Backend> gpu = make_backend({.threads = options.threads}, hardware, Workspace::kDefaultBytes);
+  EngineOptions engine;
+  engine.threads = options.threads;
+  const std::unique_ptr<Backend> gpu = make_backend(engine, hardware, Workspace::kDefaultBytes);
   const std::unique_ptr<MachineProbe> probe = make_probe(hardware, options.threads);
   TuneResult result;
   result.hardware = to_string(hardware);
