@@ -85,7 +85,8 @@ TEST_F(CudaCommands, TheAuditAndItsGateFindNothingButRoundingsInAModelOfChannelS
   const AuditedModel model = open_audited_model(test::data() / "tiny-qwen3", options(), kAuditText, LoadObserver());
   const std::vector<Contract> contracts = load_contracts({});
   ThreadTeam team(2);
-  const AuditResult result = audit_projections(model, contracts, AuditOptions(), team);
+  AuditResult result;
+  audit_projections(model, contracts, AuditOptions(), team, result);
   EXPECT_FALSE(result.rows.empty());
   for (const AuditRow& row : result.rows) {
     if (row.reference != AuditReference::fallback) continue;
