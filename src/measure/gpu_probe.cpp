@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/memory.hpp"
+#include "backend/cuda/own_stream.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/random.hpp"
 #include "kernels/cuda/check.hpp"
@@ -24,20 +25,6 @@ void require_at_hand(const Hardware& hardware) {
   if (device.hardware && to_string(*device.hardware) == to_string(hardware)) return;
   throw Error(Error::unsupported, to_string(hardware) + ": it is not the GPU at hand and cannot be measured");
 }
-
-class OwnStream {
- public:
-  OwnStream() {
-    check_cuda(cudaStreamCreateWithFlags(&stream_.handle, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  }
-  ~OwnStream() { cudaStreamDestroy(stream_.handle); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  const cuda::Stream& get() const { return stream_; }
-
- private:
-  cuda::Stream stream_;
-};
 
 class Event {
  public:

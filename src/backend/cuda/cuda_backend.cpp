@@ -14,6 +14,7 @@
 #include "backend/cuda/load_linear.hpp"
 #include "backend/cuda/memory.hpp"
 #include "backend/cuda/operands.hpp"
+#include "backend/cuda/own_stream.hpp"
 #include "backend/cuda/step_graphs.hpp"
 #include "base/check.hpp"
 #include "kernels/cuda/argmax.hpp"
@@ -48,29 +49,13 @@ Hardware require_device() {
   throw Error(Error::missing_capability, "device \"cuda\": " + device.absence);
 }
 
-/// A stream of its own, destroyed with it.
-class OwnStream {
- public:
-  explicit OwnStream(const Hardware& hardware) {
-    cuda::check_cuda(cudaStreamCreateWithFlags(&stream_.handle, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    stream_.overlaps = hardware.compute_capability >= 90;
-  }
-  ~OwnStream() { cudaStreamDestroy(stream_.handle); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  const cuda::Stream& get() const { return stream_; }
-
- private:
-  cuda::Stream stream_;
-};
-
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(const CudaBackendOptions& options)
       : hardware_(require_device()),
         team_(options.threads > 0 ? options.threads
                                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
-        stream_(hardware_),
+        stream_(hardware_.compute_capability >= 90),
         gemm_(stream()),
         workspace_(options.workspace_bytes, "the workspace"),
         transfers_(stream()),
@@ -362,7 +347,7 @@ class CudaBackend : public Backend {
 
   Hardware hardware_;
   ThreadTeam team_;
-  OwnStream stream_;
+  cuda::OwnStream stream_;
   cuda::Gemm gemm_;
   cuda::DeviceBuffer workspace_;
   cuda::TransferBuffer transfers_;
