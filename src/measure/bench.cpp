@@ -112,6 +112,7 @@ class Run {
     const bool prefill = options_.prefill && prefill_fits(positions);
     const std::vector<Arm> arms = arms_of(engine_, plan_);
     std::vector<std::unique_ptr<ModelUnderTest>> models;
+    models.reserve(arms.size());
     for (const Arm& arm : arms) {
       models.push_back(std::make_unique<ModelUnderTest>(folder, with_room(arm.options, contexts, prefill)));
     }
@@ -168,14 +169,14 @@ class Run {
   std::vector<DecodeResult> decode_in_turn(std::span<ModelUnderTest* const> models, std::int64_t context) {
     std::vector<std::vector<double>> bytes(models.size());
     std::vector<std::function<double()>> candidates;
-    for (std::size_t i = 0; i < models.size(); ++i) {
-      ModelUnderTest& model = *models[i];
-      model.prefill(context);
-      candidates.emplace_back([this, size = model.bytes_per_step()] { return probe_->read_bytes_per_s(size); });
-      candidates.emplace_back([&model, &sizes = bytes[i]] {
-        const auto first = static_cast<double>(model.bytes_per_step());
-        const double seconds = model.decode(kSteps);
-        const auto after = static_cast<double>(model.bytes_per_step());
+    auto sizes_of = bytes.begin();
+    for (ModelUnderTest* const model : models) {
+      model->prefill(context);
+      candidates.emplace_back([this, size = model->bytes_per_step()] { return probe_->read_bytes_per_s(size); });
+      candidates.emplace_back([model, &sizes = *sizes_of++] {
+        const auto first = static_cast<double>(model->bytes_per_step());
+        const double seconds = model->decode(kSteps);
+        const auto after = static_cast<double>(model->bytes_per_step());
         sizes.push_back(first + (after - first) * (kSteps - 1) / (2 * kSteps));  // the steps' mean
         return seconds;
       });
@@ -194,6 +195,7 @@ class Run {
   void decode(const std::vector<Arm>& arms, const std::vector<std::unique_ptr<ModelUnderTest>>& models,
               std::int64_t context) {
     std::vector<ModelUnderTest*> all;
+    all.reserve(models.size());
     for (const auto& model : models) all.push_back(model.get());
     std::vector<DecodeResult> results = decode_in_turn(all, context);
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -270,6 +272,7 @@ BenchResult bench_model(const std::filesystem::path& folder, const EngineOptions
 BenchResult bench_shapes(const std::vector<ProjectionDesc>& shapes, const EngineOptions& engine,
                          const BenchOptions& options, const SampleObserver& on_sample) {
   std::vector<Projection> projections;
+  projections.reserve(shapes.size());
   for (const ProjectionDesc& shape : shapes) projections.push_back({.desc = shape, .parts = {}});
   const Plan plan = plan_routes(engine, chosen_hardware(engine), projections);
   Run run(engine, options, plan, on_sample);

@@ -1,9 +1,7 @@
 #include "measure/random_weights.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,8 +14,6 @@
 
 namespace qpn8 {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::int64_t kRows = 256;  // a multiple of the blocks that have scales of their own
 
@@ -60,20 +56,6 @@ std::vector<std::byte> encoded(std::span<const float> values, DType dtype) {
 }
 
 }  // namespace
-
-ScratchFolder::ScratchFolder() {
-  std::error_code error;
-  std::string name = (fs::temp_directory_path(error) / "qpn8-XXXXXX").string();
-  if (error || mkdtemp(name.data()) == nullptr) {
-    throw Error(Error::bad_file, name + ": cannot be made; TMPDIR must name a folder that can be written to");
-  }
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 RandomWeights::RandomWeights(std::int64_t k, WeightType type) : folder_(std::make_unique<ScratchFolder>()) {
   const DType dtype = stored_as(type);
@@ -121,7 +103,7 @@ std::vector<float> random_values(std::int64_t count) {
     const std::uint64_t bits = random.next();
     const auto sum =
         static_cast<std::int64_t>((bits & 0xffffU) + (bits >> 16 & 0xffffU) + (bits >> 32 & 0xffffU) + (bits >> 48));
-    value = static_cast<float>(sum - 2 * 0xffff) * scale;
+    value = static_cast<float>(sum - std::int64_t{2} * 0xffff) * scale;
   }
   return values;
 }

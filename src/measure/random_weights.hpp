@@ -1,30 +1,15 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "backend/backend.hpp"
+#include "base/scratch_folder.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "qpn8/contract.hpp"
 
 namespace qpn8 {
-
-/// A folder of its own in the system's place for temporary files, removed with what is in it.
-class ScratchFolder {
- public:
-  /// Error::bad_file if it cannot be made.
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Random rows of k weights in a small checkpoint, from which any backend loads projections of any width: rows repeat
 /// beyond the first 256, which no kernel can profit from.

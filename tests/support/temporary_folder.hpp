@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdlib.h>  // mkdtemp
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -10,40 +9,30 @@
 #include <string>
 #include <string_view>
 
+#include "base/scratch_folder.hpp"
+
 namespace qpn8::test {
 
 /// An empty folder of a test's own, removed with everything in it.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "qpn8-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return folder_.path(); }
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return path() / name; }
 
   /// Writes a file of it and returns its path.
   std::filesystem::path write(const std::filesystem::path& name, std::string_view content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return path_ / name;
+    std::ofstream(path() / name, std::ios::binary) << content;
+    return path() / name;
   }
 
   /// A FIFO that nobody has open: whoever opens it as a file waits for ever.
   std::filesystem::path make_fifo(const std::filesystem::path& name) const {
-    if (mkfifo((path_ / name).c_str(), 0600) != 0) throw std::runtime_error("no FIFO " + name.string());
-    return path_ / name;
+    if (mkfifo((path() / name).c_str(), 0600) != 0) throw std::runtime_error("no FIFO " + name.string());
+    return path() / name;
   }
 
  private:
-  std::filesystem::path path_;
+  ScratchFolder folder_;
 };
 
 /// A file's bytes.
