@@ -39,7 +39,7 @@ class ChatTemplate::Impl {
   jinja::Template template_;
 };
 
-ChatTemplate::ChatTemplate(std::string source, std::string name)
+ChatTemplate::ChatTemplate(const std::string& source, std::string name)
     : impl_(std::make_unique<Impl>(source, std::move(name))) {}
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;

@@ -17,7 +17,7 @@ namespace qpn8 {
 class ChatTemplate {
  public:
   /// Compiles; a syntax error is Error::bad_value "NAME:LINE: ...".
-  explicit ChatTemplate(std::string source, std::string name = "chat template");
+  explicit ChatTemplate(const std::string& source, std::string name = "chat template");
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;

@@ -26,7 +26,7 @@ void JoinStage::end_token() {
 void ByteLevelStage::token(std::string_view text) {
   const std::optional<std::string> bytes = byte_level_bytes(text);
   std::string certain;
-  assembler_.push(bytes ? std::string_view(*bytes) : text, certain);
+  assembler_.push(bytes ? std::string_view{*bytes} : text, certain);
   next_.append(certain);
 }
 

@@ -106,7 +106,7 @@ Value slice_text(Budget& budget, const Text& text, const Slice& slice) {
   std::string out;
   if (slice.step == 1) {
     const std::size_t first = byte_offset(text.bytes, slice.start);
-    const std::string_view rest = std::string_view(text.bytes).substr(first);
+    const std::string_view rest = std::string_view{text.bytes}.substr(first);
     out = rest.substr(0, byte_offset(rest, slice.count));
   } else if (text.is_ascii()) {
     budget.work(slice.count);

@@ -197,7 +197,7 @@ std::string format_real(Budget& budget, const FormatSpec& spec, double value) {
   }
   if (spec.grouping != '\0' && std::isfinite(value)) {
     const std::size_t end = std::min(body.find_first_not_of("0123456789"), body.size());
-    body = group_digits(std::string_view(body).substr(0, end), spec.grouping, 3) + body.substr(end);
+    body = group_digits(std::string_view{body}.substr(0, end), spec.grouping, 3) + body.substr(end);
   }
   return pad(budget, spec, '>', sign_of(spec, negative), body);
 }

@@ -87,7 +87,7 @@ std::optional<Value> Cycler::attribute(Runtime& /*runtime*/, std::string_view na
   return make_function(
       std::string(name),
       [self = shared_from_this(), is_next = name == "next"](Runtime& /*runtime*/, const Arguments& arguments) {
-        BoundArguments("cycler", arguments, {});
+        refuse_arguments("cycler", arguments);
         if (is_next) return self->next();
         self->reset();
         return Value();
@@ -109,7 +109,7 @@ Value make_joiner(Runtime& runtime, const Arguments& arguments) {
   return make_function(
       "joiner",
       [separator = std::move(separator), used = std::move(used)](Runtime& caller, const Arguments& given) {
-        BoundArguments("joiner", given, {});
+        refuse_arguments("joiner", given);
         return std::exchange(*used, true) ? separator : make_text(caller.budget(), "");
       },
       depth);

@@ -153,7 +153,9 @@ std::string indent_text(Budget& budget, const Value& indent) {
   if (indent.text() != nullptr) return indent.text()->bytes;
   const std::int64_t width = std::max<std::int64_t>(to_index(indent), 0);
   budget.check_text_size(width);
-  return std::string(static_cast<std::size_t>(width), ' ');
+  std::string blanks;
+  blanks.resize(static_cast<std::size_t>(width), ' ');
+  return blanks;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace qpn8::jinja {
 namespace {
 
 Value dict_view(Runtime& runtime, const Value& self, const Arguments& arguments, SequenceKind kind) {
-  BoundArguments("dict view", arguments, {});
+  refuse_arguments("dict view", arguments);
   std::vector<Value> items;
   items.reserve(self.dict()->entries().size());
   for (const auto& [key, value] : self.dict()->entries()) {
@@ -43,7 +43,7 @@ Value dict_get(Runtime& runtime, const Value& self, const Arguments& arguments) 
 }
 
 Value copy(Runtime& /*runtime*/, const Value& self, const Arguments& arguments) {
-  BoundArguments("copy()", arguments, {});
+  refuse_arguments("copy()", arguments);
   return self;
 }
 

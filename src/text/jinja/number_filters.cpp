@@ -18,7 +18,7 @@ Value random(Runtime& /*runtime*/, const Value& /*input*/, const Arguments& /*ar
 }
 
 Value absolute(Runtime& /*runtime*/, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'abs'", arguments, {});
+  refuse_arguments("filter 'abs'", arguments);
   require_defined(input);
   if (const auto integer = input.integer()) return *integer < 0 ? apply(UnaryOperator::minus, input) : Value(*integer);
   if (const auto number = input.number()) return std::abs(*number);
@@ -96,7 +96,7 @@ std::optional<double> parse_real(std::string_view text) {
 
 Value integer(Runtime& /*runtime*/, const Value& input, const Arguments& arguments) {
   const BoundArguments bound("filter 'int'", arguments, {"default", "base"});
-  const Value otherwise = bound.has(0) ? bound[0] : Value(0);
+  Value otherwise = bound.has(0) ? bound[0] : Value(0);
   require_defined(input);
   if (const auto value = input.integer()) return *value;
   if (input.is_float()) return std::isnan(*input.number()) ? otherwise : Value(truncate_to_integer(*input.number()));
@@ -108,7 +108,7 @@ Value integer(Runtime& /*runtime*/, const Value& input, const Arguments& argumen
 
 Value real(Runtime& /*runtime*/, const Value& input, const Arguments& arguments) {
   const BoundArguments bound("filter 'float'", arguments, {"default"});
-  const Value otherwise = bound.has(0) ? bound[0] : Value(0.0);
+  Value otherwise = bound.has(0) ? bound[0] : Value(0.0);
   require_defined(input);
   if (const auto value = input.number()) return *value;
   if (input.text() == nullptr) return otherwise;

@@ -58,6 +58,10 @@ std::string_view BoundArguments::text(std::size_t i, std::string_view otherwise)
   return has(i) ? to_text(*values_[i], "the argument") : otherwise;
 }
 
+void refuse_arguments(std::string_view function, const Arguments& arguments) {
+  const BoundArguments none(function, arguments, {});
+}
+
 std::int64_t to_index(const Value& value) {
   require_defined(value);
   if (const auto integer = value.integer()) return *integer;

@@ -112,6 +112,9 @@ class BoundArguments {
   std::vector<const Value*> values_;
 };
 
+/// For a function without parameters: TemplateError that names it for any argument.
+void refuse_arguments(std::string_view function, const Arguments& arguments);
+
 /// Python's index conversion: TemplateError "'float' object cannot be interpreted as an integer".
 std::int64_t to_index(const Value& value);
 

@@ -65,7 +65,7 @@ Value sort(Runtime& runtime, const Value& input, const Arguments& arguments) {
 Value dictsort(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const BoundArguments bound("filter 'dictsort'", arguments, {"case_sensitive", "by", "reverse"});
   const std::string_view by = bound.text(1, "key");
-  if (by != "key" && by != "value") throw TemplateError("You can only sort by either \"key\" or \"value\"");
+  if (by != "key" && by != "value") throw TemplateError(R"(You can only sort by either "key" or "value")");
   require_defined(input);
   if (input.dict() == nullptr) {
     throw TemplateError(fmt::format("filter 'dictsort': needs a dict, not {}", input.type_name()));

@@ -263,7 +263,7 @@ class Parser {
   }
 
   std::string assignable_name() {
-    const std::string name = tokens_.expect(TokenKind::name).text;
+    std::string name = tokens_.expect(TokenKind::name).text;
     constexpr std::array<std::string_view, 6> kConstants = {"true", "false", "none", "True", "False", "None"};
     if (std::find(kConstants.begin(), kConstants.end(), name) != kConstants.end()) {
       tokens_.fail(fmt::format("can't assign to '{}'", name));

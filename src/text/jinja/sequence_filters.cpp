@@ -27,17 +27,17 @@ Value otherwise(Runtime& runtime, const Value& input, const Arguments& arguments
 }
 
 Value length(Runtime& /*runtime*/, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'length'", arguments, {});
+  refuse_arguments("filter 'length'", arguments);
   return length_of(input);
 }
 
 Value list(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'list'", arguments, {});
+  refuse_arguments("filter 'list'", arguments);
   return make_list(runtime.budget(), items_of(runtime.budget(), input));
 }
 
 Value items(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'items'", arguments, {});
+  refuse_arguments("filter 'items'", arguments);
   if (input.is_undefined()) return make_iterator(runtime.budget(), {});
   if (input.dict() == nullptr) throw TemplateError("Can only get item pairs from a mapping.");
   std::vector<Value> pairs;
@@ -46,14 +46,14 @@ Value items(Runtime& runtime, const Value& input, const Arguments& arguments) {
 }
 
 Value first(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'first'", arguments, {});
+  refuse_arguments("filter 'first'", arguments);
   ItemSource source(runtime.budget(), input);
   if (auto item = source.next()) return *item;
   return make_undefined("No first item, sequence was empty.");
 }
 
 Value last(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'last'", arguments, {});
+  refuse_arguments("filter 'last'", arguments);
   if (input.iterator() != nullptr || !is_iterable(input)) {
     throw TemplateError(fmt::format("'{}' object is not reversible", input.type_name()));
   }
@@ -77,7 +77,7 @@ Value join(Runtime& runtime, const Value& input, const Arguments& arguments) {
 }
 
 Value reverse(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'reverse'", arguments, {});
+  refuse_arguments("filter 'reverse'", arguments);
   Budget& budget = runtime.budget();
   if (input.text() != nullptr) return get_slice(budget, input, Value(), Value(), -1);
   if (!is_iterable(input)) throw TemplateError("argument must be iterable");

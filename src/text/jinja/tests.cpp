@@ -142,7 +142,7 @@ bool apply_test(Runtime& runtime, std::string_view name, const Value& subject, c
   if (test == nullptr) throw TemplateError(fmt::format("No test named '{}'.", name));
   const std::string what = fmt::format("test '{}'", name);
   if (!test->takes_argument) {
-    BoundArguments(what, arguments, {});
+    refuse_arguments(what, arguments);
     return test->body(runtime, subject, nullptr);
   }
   const BoundArguments bound(what, arguments, {"other"}, 1);

@@ -26,7 +26,7 @@ Value like(Runtime& runtime, const Value& text, std::string bytes) {
 
 template <std::string (*map)(std::string_view)>
 Value mapped(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter", arguments, {});
+  refuse_arguments("filter", arguments);
   const Value text = soft_text(runtime, input);
   runtime.budget().work_characters(text.text()->bytes.size());
   return like(runtime, text, map(text.text()->bytes));
@@ -71,27 +71,27 @@ Value replace(Runtime& runtime, const Value& input, const Arguments& arguments) 
 }
 
 Value string(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'string'", arguments, {});
+  refuse_arguments("filter 'string'", arguments);
   return soft_text(runtime, input);
 }
 
 Value safe(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'safe'", arguments, {});
+  refuse_arguments("filter 'safe'", arguments);
   return make_text(runtime.budget(), to_str(runtime.budget(), input), true);
 }
 
 Value escape(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'escape'", arguments, {});
+  refuse_arguments("filter 'escape'", arguments);
   return make_text(runtime.budget(), escape_value(runtime.budget(), input), true);
 }
 
 Value force_escape(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'forceescape'", arguments, {});
+  refuse_arguments("filter 'forceescape'", arguments);
   return make_text(runtime.budget(), escape_html(runtime.budget(), to_str(runtime.budget(), input)), true);
 }
 
 Value strip_tags_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'striptags'", arguments, {});
+  refuse_arguments("filter 'striptags'", arguments);
   return make_text(runtime.budget(), strip_tags(runtime.budget(), to_str(runtime.budget(), input)));
 }
 
@@ -148,7 +148,7 @@ Value truncate(Runtime& runtime, const Value& input, const Arguments& arguments)
 }
 
 Value word_count(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'wordcount'", arguments, {});
+  refuse_arguments("filter 'wordcount'", arguments);
   std::int64_t words = 0;
   bool inside = false;
   const std::string text = to_str(runtime.budget(), input);
@@ -162,7 +162,7 @@ Value word_count(Runtime& runtime, const Value& input, const Arguments& argument
 }
 
 Value urlencode(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  BoundArguments("filter 'urlencode'", arguments, {});
+  refuse_arguments("filter 'urlencode'", arguments);
   Budget& budget = runtime.budget();
   if (input.text() != nullptr || !is_iterable(input)) {
     return make_text(budget, quote_url(budget, to_str(budget, input), false));

@@ -23,7 +23,7 @@ Value like(Runtime& runtime, const Value& self, std::string text) {
 
 template <std::string (*map)(std::string_view)>
 Value mapped(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  BoundArguments("str method", arguments, {});
+  refuse_arguments("str method", arguments);
   runtime.budget().work_characters(bytes(self).size());
   return like(runtime, self, map(bytes(self)));
 }
@@ -31,7 +31,7 @@ Value mapped(Runtime& runtime, const Value& self, const Arguments& arguments) {
 // Whether `holds` for every character and there is one.
 template <bool (*holds)(CodePoint)>
 Value all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  BoundArguments("str method", arguments, {});
+  refuse_arguments("str method", arguments);
   runtime.budget().work_characters(bytes(self).size());
   return !bytes(self).empty() && all_code_points(bytes(self), holds);
 }
@@ -39,14 +39,14 @@ Value all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
 bool is_alphanumeric(CodePoint c) { return is_letter(c) || is_numeric(c); }
 
 Value is_ascii(Runtime& /*runtime*/, const Value& self, const Arguments& arguments) {
-  BoundArguments("isascii()", arguments, {});
+  refuse_arguments("isascii()", arguments);
   return self.text()->is_ascii();
 }
 
 // All cased characters are of the one case, and there is one.
 template <bool (*right)(CodePoint)>
 Value all_cased_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  BoundArguments("str method", arguments, {});
+  refuse_arguments("str method", arguments);
   runtime.budget().work_characters(bytes(self).size());
   bool any = false;
   const bool all = all_code_points(bytes(self), [&any](CodePoint c) {
@@ -57,7 +57,7 @@ Value all_cased_are(Runtime& runtime, const Value& self, const Arguments& argume
 }
 
 Value is_title(Runtime& runtime, const Value& self, const Arguments& arguments) {
-  BoundArguments("istitle()", arguments, {});
+  refuse_arguments("istitle()", arguments);
   runtime.budget().work_characters(bytes(self).size());
   bool any = false;
   bool after_cased = false;
