@@ -53,7 +53,9 @@ bool set_qpn8(EngineOptions& options, const Json& value) {
 }
 
 bool set_contracts(EngineOptions& options, const Json& value) {
-  const auto is_file = [](const Json& element) { return element.is_string() && element != ""; };
+  const auto is_file = [](const Json& element) {
+    return element.is_string() && !element.get_ref<const std::string&>().empty();
+  };
   if (is_file(value)) {
     options.contracts = {value.get<std::string>()};
     return true;

@@ -132,8 +132,9 @@ void Sampler::weigh(std::span<const float> block, float peak, IdAt id_at) {
   const auto inverse = static_cast<float>(1.0 / std::max(options_.temperature, 1e-30));
   std::array<float, kBlock> weights{};
   scaled_exponentials(block, peak, inverse, weights);
+  constexpr float kHalf = 0.5F;  // rounds; which way an exact half goes does not matter
   for (std::size_t i = 0; i < block.size(); ++i) {
-    const auto weight = static_cast<std::uint64_t>(static_cast<std::int64_t>(weights[i] + 0.5F));
+    const auto weight = static_cast<std::uint64_t>(static_cast<std::int64_t>(weights[i] + kHalf));
     if (weight > 0) candidates_.push_back({weight, id_at(i)});
   }
 }
@@ -222,7 +223,9 @@ std::uint64_t Sampler::total_weight() const {
 }
 
 TokenId Sampler::draw() {
-  std::uint64_t ticket = random_.below(total_weight());
+  const std::uint64_t total = total_weight();
+  check(total > 0, "the likeliest token is a candidate");
+  std::uint64_t ticket = random_.below(total);
   for (const RankedWeight& token : candidates_) {
     if (ticket < token.key) return token.id;
     ticket -= token.key;

@@ -91,9 +91,8 @@ EndpointOptions EndpointOptions::parse(const Json& args) {
   return options;
 }
 
-EndpointArm::EndpointArm(EndpointOptions options, const GenerationRequest& request,
-                         std::chrono::milliseconds retry_wait)
-    : options_(std::move(options)), request_(request), retry_wait_(retry_wait) {
+EndpointArm::EndpointArm(EndpointOptions options, GenerationRequest request, std::chrono::milliseconds retry_wait)
+    : options_(std::move(options)), request_(std::move(request)), retry_wait_(retry_wait) {
   const std::string& url = options_.endpoint;
   const std::size_t scheme = url.find("://");
   const bool known = url.starts_with("http://") || url.starts_with("https://");

@@ -28,7 +28,7 @@ struct EndpointOptions {
 class EndpointArm : public Arm {
  public:
   /// `request` is what each output is asked with; its prompt and its seed come with the item.
-  EndpointArm(EndpointOptions options, const GenerationRequest& request,
+  EndpointArm(EndpointOptions options, GenerationRequest request,
               std::chrono::milliseconds retry_wait = std::chrono::milliseconds(500));
 
   /// A connection that fails or is cut, and the statuses 408, 429 and 5xx, are tried again after a wait that doubles;

@@ -19,8 +19,8 @@ std::vector<TokenId> ConversationEncoder::encode(std::span<const ChatMessage> me
   return front_end_->encode_chat({{"messages", std::move(list)}, {"add_generation_prompt", true}});
 }
 
-EngineArm::EngineArm(std::shared_ptr<Engine> engine, const GenerationRequest& request)
-    : engine_(std::move(engine)), encoder_(engine_->front_end()), request_(request) {
+EngineArm::EngineArm(std::shared_ptr<Engine> engine, GenerationRequest request)
+    : engine_(std::move(engine)), encoder_(engine_->front_end()), request_(std::move(request)) {
   request_.validate();
 }
 

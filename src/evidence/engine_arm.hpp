@@ -31,7 +31,7 @@ class EngineArm : public Arm {
  public:
   /// `request` is what each output is asked with; its prompt and its seed come with the item. Error::bad_argument for a
   /// value out of range, Error::bad_file if the model has no tokenizer.
-  EngineArm(std::shared_ptr<Engine> engine, const GenerationRequest& request);
+  EngineArm(std::shared_ptr<Engine> engine, GenerationRequest request);
 
   ArmOutput generate(std::span<const ChatMessage> messages, std::uint64_t seed) override;
   nlohmann::ordered_json config() const override;

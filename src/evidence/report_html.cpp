@@ -34,7 +34,7 @@ std::string with_units(std::string html) {
 enum class Cells : std::uint8_t { text, figures };
 
 std::string html_table(const Table& table, Cells cells) {
-  std::string html = fmt::format("<div class=\"scroll\"><table class=\"{}\"><thead><tr>",
+  std::string html = fmt::format(R"(<div class="scroll"><table class="{}"><thead><tr>)",
                                  cells == Cells::figures ? "figures-right" : "");
   for (const std::string& cell : table.header) html += "<th scope=\"col\">" + html_text(cell) + "</th>";
   html += "</tr></thead><tbody>\n";

@@ -21,7 +21,8 @@ void SseParser::end_line(const std::function<void(std::string_view)>& on_data) {
   }
   static constexpr std::string_view kData = "data:";
   if (line_.starts_with(kData)) {
-    std::string_view value = std::string_view(line_).substr(kData.size());
+    std::string_view value = line_;
+    value.remove_prefix(kData.size());
     if (value.starts_with(' ')) value.remove_prefix(1);
     if (has_data_) data_ += '\n';
     data_ += value;

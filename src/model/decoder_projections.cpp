@@ -56,7 +56,7 @@ void require_split(const ModelConfig& config, const DecoderSpec& spec, int tp) {
 /// The one activation that the MLPs have.
 void require_gated_silu(const ModelConfig& config) {
   if (config.hidden_act == "silu" || config.hidden_act == "swish") return;
-  throw Error(Error::unsupported, fmt::format("{}: hidden_act is \"{}\"; known: \"silu\"", config.file.string(),
+  throw Error(Error::unsupported, fmt::format(R"({}: hidden_act is "{}"; known: "silu")", config.file.string(),
                                               printable(config.hidden_act)));
 }
 

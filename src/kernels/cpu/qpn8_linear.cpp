@@ -133,7 +133,7 @@ class Strip {
         add_quad(offset, x, (small & 1U) != 0, sums);
         small >>= 1;
         offset += kQuadBytes;
-        x += 4 * kRows;
+        x += std::int64_t{4} * kRows;
       }
     }
   }
