@@ -16,7 +16,7 @@ struct Entry {
 constexpr std::array kTypes = {
     Entry{DType::f32, "F32", 4},         Entry{DType::f16, "F16", 2},         Entry{DType::bf16, "BF16", 2},
     Entry{DType::f8_e4m3, "F8_E4M3", 1}, Entry{DType::f8_e8m0, "F8_E8M0", 1}, Entry{DType::i64, "I64", 8},
-    Entry{DType::i32, "I32", 4},         Entry{DType::u8, "U8", 1},
+    Entry{DType::i32, "I32", 4},         Entry{DType::u8, "U8", 1},           Entry{DType::i8, "I8", 1},
 };
 
 const Entry& entry(DType type) {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "support/isas.hpp"
 #include "support/numbers.hpp"
@@ -103,6 +105,38 @@ TEST_P(Rope, BitsDoNotDependOnTheNumberOfThreads) {
       GetParam().kernel(x.view(), 32, angles.view(), team);
       if (threads == 1) first = x;
       EXPECT_TRUE(same_bits<float>(x.view(), first.view())) << threads;
+    }
+  });
+}
+
+TEST(RopeTails, RotateTheLastDimensionsAndNegatedFrequenciesTurnThemBack) {
+  for_each_isa([] {
+    ThreadTeam team(2);
+    for (const auto& [head_dim, rotated] : {std::pair(16, 16), std::pair(20, 6), std::pair(80, 34)}) {
+      const Matrix<float> values = gaussian(3, 3 * head_dim, 1);
+      Matrix<float> angles(3, rotated);
+      const std::vector<std::int32_t> positions = {3, 4, 900};
+      const std::vector<float> forward = frequencies(rotated / 2);
+      rope_angles(positions, forward, 1.0F, angles.view(), team);
+      Matrix<double> expected(3, rotated);  // of the second head
+      for (std::int64_t t = 0; t < 3; ++t) {
+        for (std::int64_t i = 0; i < rotated; ++i) expected(t, i) = values(t, 2 * head_dim - rotated + i);
+      }
+      rope_reference(expected.view(), rotated, angles.view(), 1);
+
+      Strided x(values);
+      rope_tails(x.view(), head_dim, angles.view(), team);
+      EXPECT_LE(relative_l2(x.view().col_range(2 * head_dim - rotated, rotated), expected.view()), 3e-7) << head_dim;
+      const auto untouched = [&, head_dim = head_dim, rotated = rotated](MatrixView<const float> m) {
+        return m.col_range(head_dim, head_dim - rotated);
+      };
+      EXPECT_TRUE(same_bits<float>(untouched(x.view()), untouched(values.view()))) << head_dim;
+
+      std::vector<float> backward = forward;
+      for (float& frequency : backward) frequency = -frequency;
+      rope_angles(positions, backward, 1.0F, angles.view(), team);
+      rope_tails(x.view(), head_dim, angles.view(), team);
+      EXPECT_LE(relative_l2(x.view(), values.view()), 3e-7) << head_dim;
     }
   });
 }

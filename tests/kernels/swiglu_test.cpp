@@ -31,6 +31,25 @@ TEST(Swiglu, IsTheFormulaForAnyWidth) {
   });
 }
 
+TEST(Swiglu, ALimitCutsTheGateAboveAndUpOnBothSides) {
+  for_each_isa([] {
+    ThreadTeam team(2);
+    for (const std::int64_t width : {1, 5, 33}) {
+      const Matrix<float> gate_up = gaussian(9, 2 * width, 1, 4.0F);
+      Matrix<double> expected(9, width);
+      swiglu_reference(gate_up.view(), expected.view(), 1.5F);
+      Matrix<float> out(9, width);
+      swiglu(gate_up.view(), out.view(), team, 1.5F);
+      EXPECT_LE(relative_l2(out.view(), expected.view()), 3e-7) << width;
+    }
+    float nan_gate_up[4] = {std::nanf(""), 1.0F, 1.0F, std::nanf("")};
+    float out[2] = {0.0F, 0.0F};
+    swiglu({nan_gate_up, 1, 4}, {out, 1, 2}, team, 1.5F);
+    EXPECT_TRUE(std::isnan(out[0]));
+    EXPECT_TRUE(std::isnan(out[1]));
+  });
+}
+
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 float swish(float gate) {

@@ -35,6 +35,15 @@ void add_bias(std::span<const float> bias, MatrixView<float> y, ThreadTeam& team
   });
 }
 
+void add_rows(MatrixView<float> x, MatrixView<const float> delta, ThreadTeam& team) {
+  check(x.cols == delta.cols && x.rows == delta.rows, "what is added is as large");
+  team.for_ranges(x.rows, row_grain(x.cols), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      HWY_DYNAMIC_DISPATCH(add_scaled)(delta.row(t).data(), 1.0F, delta.row(t).size(), x.row(t).data());
+    }
+  });
+}
+
 void add_weighted_rows(MatrixView<const float> x, std::span<const std::int32_t> rows, std::span<const float> weights,
                        MatrixView<float> out, ThreadTeam& team) {
   check(x.cols == out.cols, "rows are as long as the sums");

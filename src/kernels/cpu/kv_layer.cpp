@@ -14,24 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
 namespace {
 
-template <class D>
-HWY_INLINE void store_rounded(D d, hn::Vec<D> values, float* to) {
-  hn::StoreU(values, d, to);
-}
-
-template <class D>
-HWY_INLINE void store_rounded([[maybe_unused]] D d, hn::Vec<D> values, Half* to) {
-#if HWY_TARGET == HWY_EMU128
-  // Highway's conversion in plain C++ does not know infinities and NaN.
-  HWY_ALIGN float lanes[hn::MaxLanes(D())];
-  hn::Store(values, d, lanes);
-  for (std::size_t i = 0; i < hn::Lanes(d); ++i) to[i] = to_half(lanes[i]);
-#else
-  const hn::Rebind<hwy::float16_t, D> narrow;
-  hn::StoreU(hn::DemoteTo(narrow, values), narrow, reinterpret_cast<hwy::float16_t*>(to));
-#endif
-}
-
 /// One head's key and value at one position; `keys` is the key's first dimension in its panel.
 template <class T>
 void append_head(const float* key, const float* value, std::int64_t head_dim, T* keys, T* values) {

@@ -14,24 +14,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace qpn8::cpu::HWY_NAMESPACE {
 
-// Two chains, since one would wait for the latency of its own additions.
-float sum_of_squares(const float* x, std::size_t count) {
-  const hn::ScalableTag<float> d;
-  const std::size_t lanes = hn::Lanes(d);
-  auto even = hn::Zero(d);
-  auto odd = hn::Zero(d);
-  std::size_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto a = hn::LoadU(d, x + i);
-    const auto b = hn::LoadU(d, x + i + lanes);
-    even = hn::MulAdd(a, a, even);
-    odd = hn::MulAdd(b, b, odd);
-  }
-  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
-  for (; i < count; ++i) sum += x[i] * x[i];
-  return sum;
-}
-
 // out may be x.
 void normalise(const float* x, const float* weight, std::size_t count, float eps, float* out) {
   const float mean = sum_of_squares(x, count) / static_cast<float>(count);

@@ -106,6 +106,17 @@ void rope_interleaved(MatrixView<float> x, std::int64_t head_dim, MatrixView<con
   });
 }
 
+void rope_tails(MatrixView<float> x, std::int64_t head_dim, MatrixView<const float> angles, ThreadTeam& team) {
+  check(x.cols % head_dim == 0 && angles.cols <= head_dim, "rows are whole heads");
+  const std::int64_t untouched = head_dim - angles.cols;
+  const MatrixView<float> tails = x.col_range(untouched, x.cols - untouched);
+  team.for_ranges(x.rows, row_grain(x.cols), [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t count = end - begin;
+    HWY_DYNAMIC_DISPATCH(rope_interleaved_kernel)
+    (tails.row_range(begin, count), head_dim, angles.row_range(begin, count));
+  });
+}
+
 void rope_reference(MatrixView<double> x, std::int64_t head_dim, MatrixView<const float> angles, std::int64_t apart) {
   const std::int64_t pairs = angles.cols / 2;
   for (std::int64_t t = 0; t < x.rows; ++t) {

@@ -21,6 +21,9 @@ void rope_halves(MatrixView<float> x, std::int64_t head_dim, MatrixView<const fl
 /// Pairs are (2 i, 2 i + 1).
 void rope_interleaved(MatrixView<float> x, std::int64_t head_dim, MatrixView<const float> angles, ThreadTeam& team);
 
+/// In place: rotates the last angles.cols dimensions of every head, in pairs (2 i, 2 i + 1).
+void rope_tails(MatrixView<float> x, std::int64_t head_dim, MatrixView<const float> angles, ThreadTeam& team);
+
 /// Both rotations by their formula, in FP64: `apart` is the distance of a pair's members (d/2 or 1).
 void rope_reference(MatrixView<double> x, std::int64_t head_dim, MatrixView<const float> angles, std::int64_t apart);
 

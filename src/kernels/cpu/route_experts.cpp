@@ -1,7 +1,6 @@
 #include "kernels/cpu/route_experts.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <span>
@@ -9,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "kernels/cpu/grain.hpp"
+#include "kernels/cpu/select_largest.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/route_experts.cpp"
@@ -52,32 +52,8 @@ HWY_EXPORT(to_probabilities);
 
 namespace {
 
-/// An integer that orders as the float does, with -0 equal to 0 and NaN above everything.
-std::int32_t order_of(float value) {
-  if (std::isnan(value)) return INT32_MAX;
-  const auto bits = std::bit_cast<std::int32_t>(value + 0.0F);
-  return bits < 0 ? INT32_MIN - bits : bits;
-}
-
-/// The largest logits with their ids, in falling order: kept sorted while the row is read once. A logit is inserted
-/// behind its equals, which gives ties to the lower id.
-void select_largest(std::span<const float> logits, std::span<std::int32_t> ids, std::span<float> chosen) {
-  std::size_t held = 0;
-  for (std::size_t e = 0; e < logits.size(); ++e) {
-    const std::int32_t order = order_of(logits[e]);
-    if (held == ids.size() && order <= order_of(chosen[held - 1])) continue;
-    std::size_t place = held < ids.size() ? held++ : held - 1;
-    for (; place > 0 && order_of(chosen[place - 1]) < order; --place) {
-      ids[place] = ids[place - 1];
-      chosen[place] = chosen[place - 1];
-    }
-    ids[place] = static_cast<std::int32_t>(e);
-    chosen[place] = logits[e];
-  }
-}
-
 void route_row(std::span<const float> logits, bool normalise, std::span<std::int32_t> ids, std::span<float> weights) {
-  select_largest(logits, ids, weights);
+  select_largest([logits](std::size_t e) { return logits[e]; }, logits.size(), ids, weights);
   const float largest = weights.front();
   const float total = HWY_DYNAMIC_DISPATCH(sum_of_exponentials)(logits, largest);
   HWY_DYNAMIC_DISPATCH(to_probabilities)(weights, largest, total);
