@@ -45,7 +45,13 @@ struct Topology {
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-enum class WeightType : std::uint8_t { f32, f16, bf16, f8_e4m3 };
+enum class WeightType : std::uint8_t {
+  f32,
+  f16,
+  bf16,
+  f8_e4m3,
+  f4_e2m1,  ///< no contract can admit it: it has no packed layout
+};
 enum class FusedActivation : std::uint8_t { none, silu };
 
 /// One projection y = x W^T as a rank holds it: k inputs, n outputs, `groups` independent (k, n) products.
@@ -57,7 +63,7 @@ struct TensorDesc {
   std::int64_t groups = 1;
   WeightType type = WeightType::f16;
   ScaleKind scales = ScaleKind::channel;  ///< FP16/BF16/FP32 weights are quantised with channel scales
-  std::int64_t block_n = 0;               ///< block scales: the block's edges; 0 with channel scales
+  std::int64_t block_n = 0;               ///< block scales: the block's edges, 1 x 32 for FP4; 0 with channel scales
   std::int64_t block_k = 0;
   FusedActivation activation = FusedActivation::none;
 

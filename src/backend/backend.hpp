@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "backend/batch.hpp"
@@ -23,26 +24,29 @@ class Linear {
   Linear(const Linear&) = delete;
   Linear& operator=(const Linear&) = delete;
 
-  virtual std::int64_t k() const = 0;
-  virtual std::int64_t n() const = 0;
+  virtual std::int64_t k() const = 0;  ///< columns of x, those of all groups
+  virtual std::int64_t n() const = 0;  ///< columns of y, those of all groups
+  /// Independent products side by side: columns [g k / groups, (g + 1) k / groups) of x give those of y.
+  virtual std::int64_t groups() const { return 1; }
   /// Bytes of weights and scales that one product reads.
   virtual std::int64_t bytes() const = 0;
 };
 
 /// Multiply-adds of one row's product.
-inline std::int64_t products(const Linear& linear) { return linear.k() * linear.n(); }
+inline std::int64_t products(const Linear& linear) { return linear.k() * linear.n() / linear.groups(); }
 
 /// A rectangle of a checkpoint tensor: the rows and columns that this rank holds.
 struct WeightPart {
-  const CheckpointTensor* weight = nullptr;
-  const CheckpointTensor* block_scales = nullptr;  ///< FP8 weights: FP32 or E8M0, one a block of 128 x 128
+  const CheckpointTensor* weight = nullptr;  ///< FP4: two columns a byte (U8 or I8), the even one in the low half
+  /// FP8 weights: FP32 or E8M0, one a block of 128 x 128. FP4 weights: E8M0, one a row and 32 columns.
+  const CheckpointTensor* block_scales = nullptr;
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
   std::int64_t first_col = 0;
   std::int64_t cols = 0;
 };
 
-/// Everything needed to load one projection: its parts stacked by rows (q, k and v; gate and up).
+/// Everything needed to load one projection: its parts stacked by rows (q, k and v; gate and up; or the groups).
 struct LinearSource {
   const PlannedProjection* plan = nullptr;  ///< the route, the schedule, the shape
   const Checkpoint* checkpoint = nullptr;
@@ -51,6 +55,9 @@ struct LinearSource {
   /// Two parts of as many rows, gate and up, which linear_gated() multiplies by: a device may keep them interleaved.
   bool gated = false;
 };
+
+/// Rows [first, first + count) of stacked parts.
+std::vector<WeightPart> rows_of(std::span<const WeightPart> parts, std::int64_t first, std::int64_t count);
 
 struct KvShape {
   std::int64_t layers = 0;
@@ -119,7 +126,84 @@ struct ResidualStream {
 struct ExpertWeights {
   std::vector<std::unique_ptr<Linear>> gate_up;  ///< [2 I, D] each, gate rows first
   std::vector<std::unique_ptr<Linear>> down;     ///< [D, I] each
+  float limit = 0.0F;                            ///< of Backend::swiglu
 };
+
+/// Rows that a layer keeps of every sequence: [slots * per_slot, width], F16 or F32. The model allocates them.
+struct SequenceRows {
+  Tensor rows;
+  std::int64_t per_slot = 0;
+};
+
+/// Operands of Backend::pool_rows: x [rows, 2 channels], values and then gates; channels is the entries' width, or
+/// twice that where windows overlap, the first half being for the entry after the token's own.
+struct PoolInputs {
+  Tensor x;
+  std::int64_t ratio = 1;  ///< tokens an entry
+  bool overlaps = false;   ///< an entry takes in the window before its own too
+  float eps = 0.0F;
+  Tensor gate_bias;      ///< F32 [ratio, channels], of the position modulo ratio
+  Tensor norm;           ///< F32 [1, width]
+  Tensor frequencies;    ///< F32 [1, r / 2]: the last r dimensions are rotated
+  SequenceRows pending;  ///< F32, as wide as x, as many as an entry has tokens
+  SequenceRows entries;
+};
+
+/// Operands of Backend::select_entries: q [rows, heads * width], weights [rows, heads].
+struct SelectInputs {
+  Tensor q;
+  Tensor weights;
+  std::int64_t heads = 1;
+  std::int64_t ratio = 1;  ///< tokens an entry
+  SequenceRows keys;
+};
+
+/// Operands of Backend::latent_attention: q [rows, heads * width].
+struct LatentInputs {
+  Tensor q;
+  SequenceRows window;   ///< a ring of positions
+  SequenceRows entries;  ///< per_slot 0: there are none
+  Tensor chosen;         ///< i32 [rows, k], entries in rising order, then -1; no columns: all that a row sees
+  Tensor sinks;          ///< F32 [1, heads], an extra logit a head whose share goes nowhere
+  std::int64_t heads = 1;
+  std::int64_t window_size = 1;  ///< a row sees itself and the window_size - 1 positions before it
+  std::int64_t ratio = 1;        ///< tokens an entry
+  float scale = 1.0F;            ///< multiplies q.k, not the sink
+};
+
+/// How Backend::score_experts chooses and weighs.
+struct ExpertScoring {
+  const Tensor* bias = nullptr;  ///< F32 [1, experts], added for the choice alone; null: none
+  bool ids_given = false;        ///< ids are there already and only weighed
+  float scale = 1.0F;            ///< the sum of a row's weights
+};
+
+/// What Backend::stream_weights makes a residual's weights from.
+struct StreamMaps {
+  Tensor z;      ///< F32 [rows, (2 + n) n], or [rows, n] for the last sum
+  Tensor base;   ///< F32 [1, z.cols]
+  Tensor scale;  ///< F32 [1, 3], or [1, 1]
+  std::int64_t streams = 1;
+  std::int64_t sinkhorn_steps = 1;
+  float eps = 0.0F;
+  float norm_eps = 0.0F;
+};
+
+/// Operators that not every backend has; a model asks for those that it needs before it loads a weight.
+enum class Operator : std::uint8_t {
+  grouped_linear,  ///< load_linear of a projection of several groups
+  limited_swiglu,  ///< swiglu and experts with a limit
+  rope_tails,
+  store_rows,
+  pool_rows,
+  select_entries,
+  latent_attention,
+  score_experts,
+  add,
+  residual_streams,  ///< stream_weights, collapse_streams and expand_streams
+};
+
+std::string_view to_string(Operator op);
 
 /// The one seam between models and devices: tensors on a device and the operators of a decoder.
 ///
@@ -137,6 +221,9 @@ class Backend {
 
   virtual const Hardware& hardware() const = 0;
   virtual DType activation_type() const = 0;
+
+  /// Whether it has one of the operators that may be missing; those that it lacks are our own bug to call.
+  virtual bool has(Operator op) const;
 
   // --- memory -------------------------------------------------------------------------------------------------------
 
@@ -201,8 +288,9 @@ class Backend {
   virtual void attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
                          const AttentionShape& shape, const Tensor& out) = 0;
 
-  /// out = silu(gate) * up for gate_up [rows, 2 I], gate columns first; out [rows, I].
-  virtual void swiglu(const Tensor& gate_up, const Tensor& out) = 0;
+  /// out = silu(gate) * up for gate_up [rows, 2 I], gate columns first; out [rows, I]. With a limit other than 0 the
+  /// gate is cut to at most that first, and up to that on either side.
+  virtual void swiglu(const Tensor& gate_up, float limit, const Tensor& out) = 0;
 
   /// Softmax over each row of logits (F32 [rows, experts]), then the top k: ids i32 and weights F32 [rows, k] in order
   /// of falling probability, ties to the lower id; weights divided by their sum if `normalise`.
@@ -219,6 +307,46 @@ class Backend {
   /// out[t] = index of the largest value of row t of x (F32), ties to the lower index, or -1 if one is not finite (i32
   /// [rows, 1]).
   virtual void argmax(const Tensor& x, const Tensor& out) = 0;
+
+  // --- operators that a backend may lack ----------------------------------------------------------------------------
+
+  /// In place: rotates the last angles.cols dimensions of every head of x [rows, heads * head_dim], interleaved.
+  virtual void rope_tails(const Tensor& x, std::int64_t head_dim, const Tensor& angles);
+
+  /// Row t of x becomes row position % per_slot of its sequence; of rows that meet the last one stays.
+  virtual void store_rows(const Tensor& x, const Batch& batch, const SequenceRows& store);
+
+  /// Makes the entries whose last token is in the batch, entry w in row w of its sequence: a softmax over tokens, a
+  /// channel at a time in FP32, an rms norm, a rotation by the window's first position. Keeps in `pending` what later
+  /// entries need. How tokens are spread over batches changes no bit.
+  virtual void pool_rows(const PoolInputs& inputs, const Batch& batch);
+
+  /// For every row the chosen.cols entries (i32, rising, then -1) of those it sees that have the largest
+  /// sum over h of weights[h] * max(0, q_h . key); ties to the lower number.
+  virtual void select_entries(const SelectInputs& inputs, const Batch& batch, const Tensor& chosen);
+
+  /// Attention whose keys are its values, one vector a position for all heads: out[t] = sum of what the row sees by the
+  /// softmax of q.k * scale and the head's sink. Softmax in FP32.
+  virtual void latent_attention(const LatentInputs& inputs, const Batch& batch, const Tensor& out);
+
+  /// x += delta.
+  virtual void add(const Tensor& x, const Tensor& delta);
+
+  /// Scores s = sqrt(log(1 + e^logit)); the top k of s + bias as ids, in falling order, ties to the lower id; weights
+  /// s over the sum of the chosen, times scale. logits F32 [rows, experts]; ids i32 and weights F32 [rows, k].
+  virtual void score_experts(const Tensor& logits, const ExpertScoring& scoring, const Tensor& ids,
+                             const Tensor& weights);
+
+  /// A residual of n streams h [rows, n * d]: what a block reads of each stream, what it adds to each, and how the
+  /// streams mix (n x n, doubly stochastic by Sinkhorn's steps), F32 [rows, z.cols]. docs/deepseek_v4.md has the
+  /// formulas.
+  virtual void stream_weights(const Tensor& h, const StreamMaps& maps, const Tensor& weights);
+
+  /// x = the sum of h's streams by the first n weights of a row.
+  virtual void collapse_streams(const Tensor& h, const Tensor& weights, const Tensor& x);
+
+  /// In place: h's streams mixed by the row's n x n weights, plus y by the second n.
+  virtual void expand_streams(const Tensor& h, const Tensor& weights, const Tensor& y);
 
   // --- sequences of operators ---------------------------------------------------------------------------------------
 
@@ -253,5 +381,8 @@ class Backend {
   /// variant is to follow.
   virtual void forget_steps();
 };
+
+/// Error::missing_capability naming the operators of these that the backend lacks, in words that begin with `who`.
+void require_operators(const Backend& backend, std::span<const Operator> operators, std::string_view who);
 
 }  // namespace qpn8

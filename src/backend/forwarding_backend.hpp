@@ -16,6 +16,7 @@ class ForwardingBackend : public Backend {
 
   const Hardware& hardware() const override { return inner_->hardware(); }
   DType activation_type() const override { return inner_->activation_type(); }
+  bool has(Operator op) const override { return inner_->has(op); }
 
   OwnedTensor allocate(DType dtype, std::int64_t rows, std::int64_t cols) override {
     return inner_->allocate(dtype, rows, cols);
@@ -59,7 +60,7 @@ class ForwardingBackend : public Backend {
                  const AttentionShape& shape, const Tensor& out) override {
     inner_->attention(cache, layer, q, batch, shape, out);
   }
-  void swiglu(const Tensor& gate_up, const Tensor& out) override { inner_->swiglu(gate_up, out); }
+  void swiglu(const Tensor& gate_up, float limit, const Tensor& out) override { inner_->swiglu(gate_up, limit, out); }
   void route_experts(const Tensor& logits, bool normalise, const Tensor& ids, const Tensor& weights) override {
     inner_->route_experts(logits, normalise, ids, weights);
   }
@@ -69,6 +70,33 @@ class ForwardingBackend : public Backend {
   }
   void find_non_finite(const Tensor& x, const Tensor& out) override { inner_->find_non_finite(x, out); }
   void argmax(const Tensor& x, const Tensor& out) override { inner_->argmax(x, out); }
+  void rope_tails(const Tensor& x, std::int64_t head_dim, const Tensor& angles) override {
+    inner_->rope_tails(x, head_dim, angles);
+  }
+  void store_rows(const Tensor& x, const Batch& batch, const SequenceRows& store) override {
+    inner_->store_rows(x, batch, store);
+  }
+  void pool_rows(const PoolInputs& inputs, const Batch& batch) override { inner_->pool_rows(inputs, batch); }
+  void select_entries(const SelectInputs& inputs, const Batch& batch, const Tensor& chosen) override {
+    inner_->select_entries(inputs, batch, chosen);
+  }
+  void latent_attention(const LatentInputs& inputs, const Batch& batch, const Tensor& out) override {
+    inner_->latent_attention(inputs, batch, out);
+  }
+  void score_experts(const Tensor& logits, const ExpertScoring& scoring, const Tensor& ids,
+                     const Tensor& weights) override {
+    inner_->score_experts(logits, scoring, ids, weights);
+  }
+  void add(const Tensor& x, const Tensor& delta) override { inner_->add(x, delta); }
+  void stream_weights(const Tensor& h, const StreamMaps& maps, const Tensor& weights) override {
+    inner_->stream_weights(h, maps, weights);
+  }
+  void collapse_streams(const Tensor& h, const Tensor& weights, const Tensor& x) override {
+    inner_->collapse_streams(h, weights, x);
+  }
+  void expand_streams(const Tensor& h, const Tensor& weights, const Tensor& y) override {
+    inner_->expand_streams(h, weights, y);
+  }
   void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) override {
     inner_->prepare_heads(cache, layer, heads, batch);
   }

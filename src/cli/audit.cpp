@@ -56,9 +56,10 @@ std::vector<std::int64_t> parse_rows(const std::string& list) {
 GateResult run_gate_on(const AuditedModel& model, const AuditCommand& command, const EngineOptions& options,
                        std::span<const Contract> contracts, ThreadTeam& team) {
   std::vector<LinearSource> sources;
-  for (const std::size_t i : distinct_shapes(model.plan.projections())) {
-    sources.push_back(model.source(model.plan.projections()[i]));
-  }
+  std::vector<PlannedProjection> planned;
+  planned.reserve(model.units.size());
+  for (const AuditedUnit& unit : model.units) planned.push_back(unit.planned);
+  for (const std::size_t i : distinct_shapes(planned)) sources.push_back(model.source(model.units[i]));
   return run_gate(
       {.backend = *model.backend,
        .with_workspace = [&](std::size_t bytes) { return make_backend(options, model.plan.hardware(), bytes); },

@@ -121,9 +121,10 @@ class ProjectionAudit {
   Fallback fallback_;
 };
 
-void audit_projection(const AuditedModel& model, const PlannedProjection& projection, std::uint64_t seed,
+void audit_unit(const AuditedModel& model, const AuditedUnit& unit, std::uint64_t seed,
                       const AuditOptions& options, ThreadTeam& team, AuditResult& result) {
-  const LinearSource source = model.source(projection);
+  const LinearSource source = model.source(unit);
+  const PlannedProjection& projection = unit.planned;
   ProjectionAudit audit(source, *model.backend, options, team, result);
   const std::int64_t rows = audit.wanted_rows();
   for (const ActivationPattern pattern : kSyntheticPatterns) {
@@ -183,12 +184,12 @@ void audit_projections(const AuditedModel& model, std::span<const Contract> cont
                        ThreadTeam& team, AuditResult& result, const AuditProgress& progress) {
   result.plan = to_json(model.plan);
   result.fused_admissions = ask_for_fused(model.plan, contracts);
-  const auto total = static_cast<std::int64_t>(model.plan.projections().size());
+  const auto total = static_cast<std::int64_t>(model.units.size());
   std::int64_t done = 0;
-  for (const PlannedProjection& projection : model.plan.projections()) {
+  for (const AuditedUnit& unit : model.units) {
     // Far enough apart that no two projections share a pattern's seed.
     const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(done) * kSyntheticPatterns.size();
-    audit_projection(model, projection, seed, options, team, result);
+    audit_unit(model, unit, seed, options, team, result);
     ++done;
     if (progress) progress(done, total);
   }

@@ -1,5 +1,7 @@
 #include "evidence/audit_model.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -51,15 +53,44 @@ void require_qpn8(const Plan& plan) {
               "audit: no projection runs on QPN8 (the first: " + reason + "); see 'qpn8 plan' for the others");
 }
 
+std::vector<AuditedUnit> units_of(const Plan& plan) {
+  std::vector<AuditedUnit> units;
+  for (const PlannedProjection& projection : plan.projections()) {
+    for (std::int64_t group = 0; group < projection.tensor.groups; ++group) {
+      units.push_back({.planned = projection, .projection = projection.name, .group = group});
+      units.back().planned.tensor.groups = 1;
+      if (projection.tensor.groups > 1) units.back().planned.name += fmt::format("[{}]", group);
+    }
+  }
+  return units;
+}
+
+/// Inputs of projections of several groups, cut into those of each group.
+void cut_groups(const std::vector<AuditedUnit>& units, RecordedInputs& captured) {
+  for (const AuditedUnit& unit : units) {
+    const auto whole = captured.find(unit.projection);
+    if (unit.planned.name == unit.projection || whole == captured.end()) continue;
+    const std::int64_t k = unit.planned.tensor.k;
+    const MatrixView<const float> columns = std::as_const(whole->second).view().col_range(unit.group * k, k);
+    Matrix<float> cut(columns.rows, k);
+    for (std::int64_t t = 0; t < columns.rows; ++t) {
+      std::copy(columns.row(t).begin(), columns.row(t).end(), cut.view().row(t).begin());
+    }
+    captured.emplace(unit.planned.name, std::move(cut));
+  }
+}
+
 }  // namespace
 
-LinearSource AuditedModel::source(const PlannedProjection& projection) const {
+LinearSource AuditedModel::source(const AuditedUnit& unit) const {
   const ModelSource model = {.config = &config,
                              .checkpoint = &checkpoint,
                              .plan = &plan,
                              .projections = projections,
                              .backend = backend.get()};
-  LinearSource source = WeightLoader(model).linear_source(projection.name);
+  LinearSource source = WeightLoader(model).linear_source(unit.projection);
+  source.plan = &unit.planned;
+  source.parts = rows_of(source.parts, unit.group * unit.planned.tensor.n, unit.planned.tensor.n);
   source.bias.clear();
   return source;
 }
@@ -83,6 +114,8 @@ AuditedModel open_audited_model(const std::filesystem::path& folder, const Engin
   runner.reset();
   runner.extend(ids, loaded.max_rows, logits);
   RecordedInputs captured = recorder->stop();
+  std::vector<AuditedUnit> units = units_of(loaded.plan);
+  cut_groups(units, captured);
 
   const bool has_tokenizer = loaded.front.has_tokenizer();
   ModelConfig config = loaded.front.config();
@@ -94,6 +127,7 @@ AuditedModel open_audited_model(const std::filesystem::path& folder, const Engin
           .backend = std::move(loaded.backend),
           .captured = std::move(captured),
           .captured_tokens = static_cast<std::int64_t>(ids.size()),
+          .units = std::move(units),
           .has_tokenizer = has_tokenizer};
 }
 

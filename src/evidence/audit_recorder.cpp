@@ -54,7 +54,7 @@ void ActivationRecorder::experts(const ExpertWeights& weights, const Tensor& x, 
     inner().read(ids, std::as_writable_bytes(std::span(chosen)));
     const Matrix<float> inputs = read_floats(inner(), x);
     for (std::size_t expert = 0; expert < weights.gate_up.size(); ++expert) {
-      record_expert(*weights.gate_up[expert], *weights.down[expert],
+      record_expert(*weights.gate_up[expert], *weights.down[expert], weights.limit,
                     routed_rows(inputs, chosen, ids.cols, static_cast<std::int32_t>(expert)));
     }
   }
@@ -67,7 +67,7 @@ void ActivationRecorder::run_step(const Batch& batch, int variant, const std::fu
 }
 
 /// What an expert's second projection is fed stays inside experts(), so it is computed again by its parts.
-void ActivationRecorder::record_expert(const Linear& gate_up, const Linear& down, const Matrix<float>& x) {
+void ActivationRecorder::record_expert(const Linear& gate_up, const Linear& down, float limit, const Matrix<float>& x) {
   if (x.rows() == 0) return;
   record(gate_up, x);
   const OwnedTensor input = inner().allocate(inner().activation_type(), x.rows(), x.cols());
@@ -75,7 +75,7 @@ void ActivationRecorder::record_expert(const Linear& gate_up, const Linear& down
   const OwnedTensor gated = inner().allocate(inner().activation_type(), x.rows(), down.k());
   write_floats(inner(), input.tensor, x.view());
   inner().linear(gate_up, input.tensor, projected.tensor);
-  inner().swiglu(projected.tensor, gated.tensor);
+  inner().swiglu(projected.tensor, limit, gated.tensor);
   record(down, read_floats(inner(), gated.tensor));
 }
 

@@ -44,7 +44,7 @@ class ActivationRecorder : public ForwardingBackend {
   };
 
   void record(const Linear& weight, const Matrix<float>& x);
-  void record_expert(const Linear& gate_up, const Linear& down, const Matrix<float>& x);
+  void record_expert(const Linear& gate_up, const Linear& down, float limit, const Matrix<float>& x);
 
   std::int64_t max_rows_;
   bool recording_ = true;

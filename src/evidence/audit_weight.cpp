@@ -7,6 +7,7 @@
 #include "qpn8/e4m3.hpp"
 #include "qpn8/half.hpp"
 #include "qpn8/quantize.hpp"
+#include "quant/e2m1.hpp"
 
 namespace qpn8 {
 namespace {
@@ -47,6 +48,8 @@ ServedWeight::ServedWeight(const LinearSource& source) : n_(source.plan->tensor.
   for (const WeightPart& part : source.parts) {
     if (part.weight->dtype == DType::f8_e4m3) {
       append_codes(part, *source.checkpoint);
+    } else if (part.weight->dtype == DType::u8 || part.weight->dtype == DType::i8) {
+      append_fp4(part, *source.checkpoint);
     } else if (source.plan->route == Route::qpn8) {
       append_quantised(part);
     } else {
@@ -75,6 +78,18 @@ void ServedWeight::append_quantised(const WeightPart& part) {
     scales_.push_back({scale});
     first_col_.push_back(0);
   });
+}
+
+void ServedWeight::append_fp4(const WeightPart& part, const Checkpoint& checkpoint) {
+  const std::vector<float> scales = checkpoint.floats(*part.block_scales);
+  const std::int64_t groups = part.block_scales->cols();
+  const auto* codes = reinterpret_cast<const std::uint8_t*>(part.weight->bytes.data());
+  for (std::int64_t row = part.first_row; row < part.first_row + part.rows; ++row) {
+    for (std::int64_t col = part.first_col; col < part.first_col + part.cols; ++col) {
+      const float scale = scales[static_cast<std::size_t>(row * groups + col / kFp4Group)];
+      numbers_.push_back(decode_e2m1(e2m1_at(codes + row * part.weight->cols(), col)) * scale);
+    }
+  }
 }
 
 void ServedWeight::append_numbers(const WeightPart& part) {

@@ -27,6 +27,7 @@ class ServedWeight {
  private:
   void append_codes(const WeightPart& part, const Checkpoint& checkpoint);
   void append_quantised(const WeightPart& part);
+  void append_fp4(const WeightPart& part, const Checkpoint& checkpoint);
   void append_numbers(const WeightPart& part);
 
   std::int64_t n_;

@@ -26,9 +26,12 @@ DType stored_as(WeightType type) {
     case WeightType::bf16:
       return DType::bf16;
     case WeightType::f8_e4m3:
+      return DType::f8_e4m3;
+    case WeightType::f4_e2m1:
       break;
   }
-  return DType::f8_e4m3;
+  check(false, "shapes are of types that a packed or dense product reads");
+  return DType::f32;
 }
 
 template <class Stored, class Convert>

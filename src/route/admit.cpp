@@ -163,7 +163,7 @@ std::string no_hardware(const Hardware& hardware, const std::vector<Contract>& c
 }  // namespace
 
 std::string to_string(WeightType type) {
-  constexpr std::array<const char*, 4> names = {"f32", "f16", "bf16", "f8_e4m3"};
+  constexpr std::array<const char*, 5> names = {"f32", "f16", "bf16", "f8_e4m3", "f4_e2m1"};
   return names.at(static_cast<std::size_t>(type));
 }
 

@@ -99,7 +99,7 @@ TEST_F(CudaOperators, RowsAreFoundAndGated) {
           const OwnedTensor rows = on_device(device, DType::i32, ids);
           device.embed(activations(device, table).tensor, rows.tensor, found.tensor);
           const OwnedTensor out = device.allocate(type, 4, cols);
-          device.swiglu(found.tensor, out.tensor);
+          device.swiglu(found.tensor, 0.0F, out.tensor);
           return floats_of(device, out.tensor);
         },
         std::to_string(cols));

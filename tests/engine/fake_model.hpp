@@ -53,7 +53,7 @@ class MemoryBackend : public Backend {
                  const Tensor&) override {
     refuse();
   }
-  void swiglu(const Tensor&, const Tensor&) override { refuse(); }
+  void swiglu(const Tensor&, float, const Tensor&) override { refuse(); }
   void route_experts(const Tensor&, bool, const Tensor&, const Tensor&) override { refuse(); }
   void experts(const ExpertWeights&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override { refuse(); }
   void find_non_finite(const Tensor&, const Tensor&) override { refuse(); }

@@ -12,15 +12,22 @@
 #include "backend/cpu/memory.hpp"
 #include "backend/cpu/weight_part.hpp"
 #include "base/check.hpp"
+#include "kernels/cpu/add_rows.hpp"
 #include "kernels/cpu/argmax.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/embed.hpp"
 #include "kernels/cpu/find_non_finite.hpp"
 #include "kernels/cpu/gather_rows.hpp"
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/hyper_connection.hpp"
+#include "kernels/cpu/latent_attention.hpp"
+#include "kernels/cpu/pool_rows.hpp"
 #include "kernels/cpu/rms_norm.hpp"
 #include "kernels/cpu/rope.hpp"
 #include "kernels/cpu/route_experts.hpp"
+#include "kernels/cpu/row_store.hpp"
+#include "kernels/cpu/score_experts.hpp"
+#include "kernels/cpu/select_entries.hpp"
 #include "kernels/cpu/swiglu.hpp"
 #include "qpn8/error.hpp"
 
@@ -53,6 +60,15 @@ MatrixView<std::byte> bytes_of(const Tensor& tensor) {
   return {tensor.data, tensor.rows, tensor.cols * width, tensor.stride * width};
 }
 
+/// Rows of sequences as the kernels see them.
+cpu::RowStore store_of(const SequenceRows& kept) {
+  if (kept.per_slot == 0) return {};
+  check(kept.rows.stride == kept.rows.cols && kept.rows.rows % kept.per_slot == 0 &&
+            (kept.rows.dtype == DType::f32 || kept.rows.dtype == DType::f16),
+        "kept rows have no gaps and are F16 or F32");
+  return {kept.rows.dtype, kept.rows.data, kept.rows.rows / kept.per_slot, kept.per_slot, kept.rows.cols};
+}
+
 cpu::RowPlaces places_of(const Batch& batch) { return {column(batch.slots), column(batch.positions)}; }
 
 class CpuBackend : public Backend {
@@ -65,6 +81,7 @@ class CpuBackend : public Backend {
 
   const Hardware& hardware() const override { return hardware_; }
   DType activation_type() const override { return DType::f32; }
+  bool has(Operator /*op*/) const override { return true; }
 
   OwnedTensor allocate(DType dtype, std::int64_t rows, std::int64_t cols) override {
     const auto width = static_cast<std::int64_t>(size_of(dtype));
@@ -98,8 +115,7 @@ class CpuBackend : public Backend {
     cpu::check_parts(source);
     cpu::check_bias(source);
     check_workspace(source.plan->name, source.plan->tensor.k);
-    if (source.plan->route == Route::qpn8) return cpu::load_packed(source, team_);
-    return cpu::load_dense(source, team_);
+    return cpu::load_linear(source, team_);
   }
 
   std::unique_ptr<Linear> share_linear(const Tensor& weight) override {
@@ -164,7 +180,9 @@ class CpuBackend : public Backend {
     cpu::attention(kv, floats(q), places_of(batch), rule, attention_, floats(out), team_);
   }
 
-  void swiglu(const Tensor& gate_up, const Tensor& out) override { cpu::swiglu(floats(gate_up), floats(out), team_); }
+  void swiglu(const Tensor& gate_up, float limit, const Tensor& out) override {
+    cpu::swiglu(floats(gate_up), floats(out), team_, limit);
+  }
 
   void route_experts(const Tensor& logits, bool normalise, const Tensor& ids, const Tensor& weights) override {
     cpu::route_experts(floats(logits), normalise, integers(ids), floats(weights), team_);
@@ -187,6 +205,62 @@ class CpuBackend : public Backend {
     }
   }
 
+  void rope_tails(const Tensor& x, std::int64_t head_dim, const Tensor& angles) override {
+    cpu::rope_tails(floats(x), head_dim, floats(angles), team_);
+  }
+
+  void store_rows(const Tensor& x, const Batch& batch, const SequenceRows& store) override {
+    cpu::store_rows(floats(x), places_of(batch), store_of(store), team_);
+  }
+
+  void pool_rows(const PoolInputs& inputs, const Batch& batch) override {
+    const cpu::PoolRule rule = {.ratio = inputs.ratio, .overlaps = inputs.overlaps, .eps = inputs.eps};
+    const cpu::PoolWeights weights = {.gate_bias = floats(inputs.gate_bias),
+                                      .norm = single_row(inputs.norm),
+                                      .frequencies = single_row(inputs.frequencies)};
+    cpu::pool_rows(floats(inputs.x), places_of(batch), rule, weights, store_of(inputs.pending),
+                   store_of(inputs.entries), pooled_.matrix(inputs.x.rows, inputs.norm.cols), team_);
+  }
+
+  void select_entries(const SelectInputs& inputs, const Batch& batch, const Tensor& chosen) override {
+    cpu::select_entries(floats(inputs.q), floats(inputs.weights), places_of(batch), store_of(inputs.keys),
+                        {.heads = inputs.heads, .ratio = inputs.ratio}, selection_, integers(chosen), team_);
+  }
+
+  void latent_attention(const LatentInputs& inputs, const Batch& batch, const Tensor& out) override {
+    const cpu::LatentSources sources = {.window = store_of(inputs.window),
+                                        .entries = store_of(inputs.entries),
+                                        .chosen = integers(inputs.chosen),
+                                        .sinks = single_row(inputs.sinks)};
+    const cpu::LatentRule rule = {
+        .heads = inputs.heads, .window = inputs.window_size, .ratio = inputs.ratio, .scale = inputs.scale};
+    cpu::latent_attention(floats(inputs.q), places_of(batch), sources, rule, latent_, floats(out), team_);
+  }
+
+  void score_experts(const Tensor& logits, const ExpertScoring& scoring, const Tensor& ids,
+                     const Tensor& weights) override {
+    const std::span<const float> bias = scoring.bias != nullptr ? single_row(*scoring.bias) : std::span<const float>();
+    cpu::score_experts(floats(logits), {.bias = bias, .ids_given = scoring.ids_given, .scale = scoring.scale},
+                       integers(ids), floats(weights), team_);
+  }
+
+  void add(const Tensor& x, const Tensor& delta) override { cpu::add_rows(floats(x), floats(delta), team_); }
+
+  void stream_weights(const Tensor& h, const StreamMaps& maps, const Tensor& weights) override {
+    const cpu::StreamRule rule = {
+        .streams = maps.streams, .sinkhorn_steps = maps.sinkhorn_steps, .eps = maps.eps, .norm_eps = maps.norm_eps};
+    cpu::stream_weights(floats(h), {floats(maps.z), single_row(maps.base), single_row(maps.scale)}, rule,
+                        floats(weights), team_);
+  }
+
+  void collapse_streams(const Tensor& h, const Tensor& weights, const Tensor& x) override {
+    cpu::collapse_streams(floats(h), floats(weights), floats(x), team_);
+  }
+
+  void expand_streams(const Tensor& h, const Tensor& weights, const Tensor& y) override {
+    cpu::expand_streams(floats(h), floats(weights), floats(y), team_);
+  }
+
  private:
   cpu::ProductContext products() { return {workspace_, padded_, team_}; }
 
@@ -205,7 +279,10 @@ class CpuBackend : public Backend {
   ThreadTeam team_;
   Workspace workspace_;
   cpu::Scratch padded_;
+  cpu::Scratch pooled_;
   cpu::AttentionScratch attention_;
+  cpu::LatentScratch latent_;
+  cpu::SelectScratch selection_;
   cpu::ExpertRunner experts_;
 };
 

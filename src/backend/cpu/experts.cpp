@@ -63,7 +63,7 @@ void ExpertRunner::run(const ExpertWeights& experts, MatrixView<const float> x, 
     const std::span<const std::int32_t> rows(rows_.data() + first, count);
     gather_rows(bytes_of<const std::byte>(x), rows, bytes_of<std::byte>(inputs.row_range(0, m)), context.team);
     static_cast<const CpuLinear&>(*experts.gate_up[e]).apply(inputs.row_range(0, m), gate_up.row_range(0, m), context);
-    swiglu(gate_up.row_range(0, m), hidden.row_range(0, m), context.team);
+    swiglu(gate_up.row_range(0, m), hidden.row_range(0, m), context.team, experts.limit);
     static_cast<const CpuLinear&>(*experts.down[e]).apply(hidden.row_range(0, m), outputs.row_range(0, m), context);
     add_weighted_rows(outputs.row_range(0, m), rows, {weights_.data() + first, count}, out, context.team);
   }

@@ -72,4 +72,40 @@ class PackedLinear : public CpuLinear {
   std::int64_t n_;
 };
 
+/// E2M1 codes with a scale a row and 32 inputs, widened as they are read.
+class Fp4Linear : public CpuLinear {
+ public:
+  Fp4Linear(std::int64_t n, std::int64_t k, Buffer codes, Buffer scales, std::vector<float> bias)
+      : CpuLinear(std::move(bias)), n_(n), k_(k), codes_(std::move(codes)), scales_(std::move(scales)) {}
+
+  std::int64_t k() const override { return k_; }
+  std::int64_t n() const override { return n_; }
+  std::int64_t bytes() const override { return static_cast<std::int64_t>(codes_.size() + scales_.size()); }
+
+ private:
+  void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const override;
+
+  std::int64_t n_;
+  std::int64_t k_;
+  Buffer codes_;
+  Buffer scales_;
+};
+
+/// Products side by side, each of its own columns of x and y; at least one.
+class GroupedLinear : public CpuLinear {
+ public:
+  GroupedLinear(std::vector<std::unique_ptr<CpuLinear>> parts, std::vector<float> bias)
+      : CpuLinear(std::move(bias)), parts_(std::move(parts)) {}
+
+  std::int64_t k() const override { return groups() * parts_.front()->k(); }
+  std::int64_t n() const override { return groups() * parts_.front()->n(); }
+  std::int64_t groups() const override { return static_cast<std::int64_t>(parts_.size()); }
+  std::int64_t bytes() const override;
+
+ private:
+  void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const override;
+
+  std::vector<std::unique_ptr<CpuLinear>> parts_;
+};
+
 }  // namespace qpn8::cpu

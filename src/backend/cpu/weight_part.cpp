@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -9,6 +10,7 @@
 #include "qpn8/error.hpp"
 #include "qpn8/pack.hpp"
 #include "qpn8/quantize.hpp"
+#include "quant/e2m1.hpp"
 
 namespace qpn8::cpu {
 namespace {
@@ -31,6 +33,25 @@ std::int64_t first_with_full_exponent(const std::byte* values, std::int64_t coun
   return i;
 }
 
+void check_fp4(const WeightPart& part) {
+  const std::string& name = part.weight->name;
+  if (part.block_scales == nullptr) {
+    throw Error(Error::unsupported, fmt::format("{}: {} without scales; FP4 codes need one a row and {} inputs", name,
+                                                to_string(part.weight->dtype), kFp4Group));
+  }
+  const CheckpointTensor& scales = *part.block_scales;
+  const std::int64_t needed = 2 * part.weight->cols() / kFp4Group;
+  if (scales.dtype != DType::f8_e8m0) {
+    throw Error(Error::unsupported,
+                fmt::format("{}: scales of FP4 codes are {}; F8_E8M0 is needed", scales.name, to_string(scales.dtype)));
+  }
+  if (2 * part.weight->cols() % kFp4Group != 0 || scales.rows() != part.weight->rows() || scales.cols() != needed) {
+    throw Error(Error::bad_file,
+                fmt::format("{}: shape [{}, {}], one scale a row and {} inputs of {} is [{}, {}]", scales.name,
+                            scales.rows(), scales.cols(), kFp4Group, name, part.weight->rows(), needed));
+  }
+}
+
 void check_type(const WeightPart& part) {
   switch (part.weight->dtype) {
     case DType::f32:
@@ -41,11 +62,18 @@ void check_type(const WeightPart& part) {
       if (part.block_scales != nullptr) return;
       throw Error(Error::unsupported, fmt::format("{}: F8_E4M3 without block scales; \"{}_scale_inv\" is needed",
                                                   part.weight->name, part.weight->name));
+    case DType::u8:
+    case DType::i8:
+      check_fp4(part);
+      return;
     default:
       throw Error(Error::unsupported, fmt::format("{}: a weight of type {}; F32, F16, BF16 or F8_E4M3 is needed",
                                                   part.weight->name, to_string(part.weight->dtype)));
   }
 }
+
+/// Columns of the part's whole matrix.
+std::int64_t all_cols(const WeightPart& part) { return part.weight->cols() * (is_fp4(part) ? 2 : 1); }
 
 }  // namespace
 
@@ -55,7 +83,7 @@ void check_parts(const LinearSource& source) {
   for (const WeightPart& part : source.parts) {
     check_type(part);
     check(part.first_row >= 0 && part.rows >= 0 && part.first_row + part.rows <= part.weight->rows() &&
-              part.first_col >= 0 && part.first_col + part.cols <= part.weight->cols(),
+              part.first_col >= 0 && part.first_col + part.cols <= all_cols(part),
           "a part lies within its tensor");
     if (part.cols != planned.k) {
       throw Error(Error::bad_file, fmt::format("{}: {} inputs, {} needs {}", part.weight->name, part.cols,
@@ -63,15 +91,21 @@ void check_parts(const LinearSource& source) {
     }
     rows += part.rows;
   }
-  if (rows != planned.n) {
+  const auto fp4 = std::count_if(source.parts.begin(), source.parts.end(), is_fp4);
+  if (fp4 != 0 && fp4 != static_cast<std::ptrdiff_t>(source.parts.size())) {
+    throw Error(Error::unsupported,
+                fmt::format("{}: some of its tensors are FP4 and some are not; one kind is needed", source.plan->name));
+  }
+  if (rows != planned.n * planned.groups) {
     throw Error(Error::bad_file, fmt::format("{}: its tensors have {} rows together, {} are needed", source.plan->name,
-                                             rows, planned.n));
+                                             rows, planned.n * planned.groups));
   }
 }
 
 void check_bias(const LinearSource& source) {
   const std::vector<float>& bias = source.bias;
-  check(bias.empty() || static_cast<std::int64_t>(bias.size()) == source.plan->tensor.n, "a bias for every output");
+  check(bias.empty() || static_cast<std::int64_t>(bias.size()) == source.plan->tensor.n * source.plan->tensor.groups,
+        "a bias for every output");
   const auto* values = reinterpret_cast<const std::byte*>(bias.data());
   const std::int64_t bad = first_non_finite(DType::f32, values, static_cast<std::int64_t>(bias.size()));
   if (bad < 0) return;
@@ -79,6 +113,8 @@ void check_bias(const LinearSource& source) {
 }
 
 bool is_fp8(const WeightPart& part) { return part.weight->dtype == DType::f8_e4m3; }
+
+bool is_fp4(const WeightPart& part) { return part.weight->dtype == DType::u8 || part.weight->dtype == DType::i8; }
 
 const std::byte* row_bytes(const WeightPart& part, std::int64_t row) {
   const std::int64_t element = (part.first_row + row) * part.weight->cols() + part.first_col;

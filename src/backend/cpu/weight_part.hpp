@@ -12,7 +12,7 @@
 namespace qpn8::cpu {
 
 /// Throws Error::bad_file naming the projection and the tensor unless the parts, stacked, are the planned matrix, and
-/// Error::unsupported for a type that no route reads (I64 weights, FP8 without block scales).
+/// Error::unsupported for a type that no route reads (I64 weights, FP8 or FP4 without scales).
 void check_parts(const LinearSource& source);
 
 /// Throws Error::bad_value naming the projection if a value of its bias is not finite.
@@ -20,7 +20,10 @@ void check_bias(const LinearSource& source);
 
 bool is_fp8(const WeightPart& part);
 
-/// The first byte of a row of the part.
+/// E2M1 codes, two a byte.
+bool is_fp4(const WeightPart& part);
+
+/// The first byte of a row of the part, which is not FP4.
 const std::byte* row_bytes(const WeightPart& part, std::int64_t row);
 
 /// The block scales of the part's whole tensor, decoded: [ceil(rows / 128), ceil(cols / 128)]. Error::bad_file for

@@ -121,6 +121,7 @@ class CudaBackend : public Backend {
   std::unique_ptr<Linear> load_linear(const LinearSource& source) override {
     cpu::check_parts(source);
     cpu::check_bias(source);
+    require_supported(source);
     if (source.plan->route != Route::qpn8) return cuda::load_dense(source, team_);
     const std::size_t needed = cuda::PackedLinear::least_workspace_bytes(source.plan->tensor.k);
     if (needed > workspace_.size()) {
@@ -259,7 +260,8 @@ class CudaBackend : public Backend {
     linear.apply_few({.data = rows.data, .stride = rows.stride, .rows = static_cast<int>(rows.rows)}, y, products());
   }
 
-  void swiglu(const Tensor& gate_up, const Tensor& out) override {
+  void swiglu(const Tensor& gate_up, float limit, const Tensor& out) override {
+    check(limit == 0.0F, "limited swiglu is not there yet");
     check(gate_up.cols == 2 * out.cols && gate_up.rows == out.rows, "gate and up columns");
     cuda::swiglu(halves(gate_up), halves(out), stream());
   }
@@ -306,6 +308,13 @@ class CudaBackend : public Backend {
   static constexpr std::int64_t kAttentionBytes = std::int64_t{64} << 20;
 
   const cuda::Stream& stream() const { return stream_.get(); }
+
+  static void require_supported(const LinearSource& source) {
+    check(source.plan->tensor.groups == 1, "grouped linear is not there yet");
+    if (std::none_of(source.parts.begin(), source.parts.end(), cpu::is_fp4)) return;
+    throw Error(Error::missing_capability,
+                fmt::format("{}: FP4 weights have no product on a GPU yet; --device cpu has one", source.plan->name));
+  }
   cuda::ProductContext products() { return {stream(), gemm_, workspace_}; }
 
   /// Marks a step as being run for as long as the scope lives.
