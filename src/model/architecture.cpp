@@ -10,11 +10,12 @@
 #include "model/architectures.hpp"
 #include "model/block_scales.hpp"
 #include "qpn8/error.hpp"
+#include "quant/e2m1.hpp"
 
 namespace qpn8 {
 namespace {
 
-constexpr std::array kArchitectures = {&kLlama, &kQwen2, &kQwen3, &kQwen3Moe};
+constexpr std::array kArchitectures = {&kDeepseekV4, &kLlama, &kQwen2, &kQwen3, &kQwen3Moe};
 
 struct WeightTypeName {
   DType stored;
@@ -22,10 +23,9 @@ struct WeightTypeName {
 };
 
 constexpr std::array kWeightTypes = {
-    WeightTypeName{DType::f32, WeightType::f32},
-    WeightTypeName{DType::f16, WeightType::f16},
-    WeightTypeName{DType::bf16, WeightType::bf16},
-    WeightTypeName{DType::f8_e4m3, WeightType::f8_e4m3},
+    WeightTypeName{DType::f32, WeightType::f32},    WeightTypeName{DType::f16, WeightType::f16},
+    WeightTypeName{DType::bf16, WeightType::bf16},  WeightTypeName{DType::f8_e4m3, WeightType::f8_e4m3},
+    WeightTypeName{DType::u8, WeightType::f4_e2m1}, WeightTypeName{DType::i8, WeightType::f4_e2m1},
 };
 
 WeightType weight_type(const CheckpointTensor& tensor) {
@@ -37,9 +37,8 @@ WeightType weight_type(const CheckpointTensor& tensor) {
                           printable(tensor.name), to_string(tensor.dtype)));
 }
 
-/// The type that the config announces, for plans without weights.
-WeightType announced_type(const ModelConfig& config) {
-  if (config.fp8_weights) return WeightType::f8_e4m3;
+/// The config's dtype.
+WeightType unquantised_type(const ModelConfig& config) {
   const auto key = config.json.contains("dtype") ? config.json.find("dtype") : config.json.find("torch_dtype");
   if (key == config.json.end() || key->is_null() || *key == "bfloat16") return WeightType::bf16;
   if (*key == "float16") return WeightType::f16;
@@ -49,9 +48,16 @@ WeightType announced_type(const ModelConfig& config) {
                           printable(key->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), 80)));
 }
 
+/// The type that the config announces, for plans without weights.
+WeightType announced_type(const ModelConfig& config, const Projection& projection) {
+  if (projection.announced == Announced::fp4) return WeightType::f4_e2m1;
+  const bool quantised = config.fp8_weights && projection.announced == Announced::as_config;
+  return quantised ? WeightType::f8_e4m3 : unquantised_type(config);
+}
+
 /// Stored parts may differ in type; the widest describes the projection, since that is what a dense route needs.
 WeightType stored_type(const Projection& projection, const Checkpoint& checkpoint) {
-  WeightType widest = WeightType::f8_e4m3;
+  WeightType widest = WeightType::f4_e2m1;
   for (const ProjectionPart& part : projection.parts) {
     widest = std::min(widest, weight_type(checkpoint.tensor(part.tensor)));
   }
@@ -60,9 +66,23 @@ WeightType stored_type(const Projection& projection, const Checkpoint& checkpoin
 
 void check_parts(const Projection& projection, const Checkpoint& checkpoint) {
   for (const ProjectionPart& part : projection.parts) {
-    const std::array<std::int64_t, 2> shape = {part.rows, part.cols};
+    const bool fp4 = weight_type(checkpoint.tensor(part.tensor)) == WeightType::f4_e2m1;
+    const std::array<std::int64_t, 2> shape = {part.rows, fp4 ? part.cols / 2 : part.cols};
     const CheckpointTensor& weight = checkpoint.tensor(part.tensor, shape);
+    if (fp4) require_group_scales(checkpoint, weight);
     if (weight.dtype == DType::f8_e4m3) require_block_scales(checkpoint, weight);
+  }
+}
+
+void set_scales(TensorDesc& tensor) {
+  if (tensor.type == WeightType::f8_e4m3) {
+    tensor.scales = ScaleKind::block;
+    tensor.block_n = kScaleBlock;
+    tensor.block_k = kScaleBlock;
+  } else if (tensor.type == WeightType::f4_e2m1) {
+    tensor.scales = ScaleKind::block;
+    tensor.block_n = 1;
+    tensor.block_k = kFp4Group;
   }
 }
 
@@ -80,16 +100,20 @@ const Architecture& find_architecture(const ModelConfig& config) {
 
 std::vector<Projection> describe_projections(const ModelConfig& config, const Topology& topology,
                                              const Checkpoint* checkpoint) {
-  std::vector<Projection> projections = find_architecture(config).projections(config, topology);
+  const Architecture& architecture = find_architecture(config);
+  std::vector<Projection> projections = architecture.projections(config, topology);
   for (Projection& projection : projections) {
-    if (checkpoint != nullptr) check_parts(projection, *checkpoint);
     TensorDesc& tensor = projection.desc.tensor;
-    tensor.type = checkpoint != nullptr ? stored_type(projection, *checkpoint) : announced_type(config);
-    if (tensor.type == WeightType::f8_e4m3) {
-      tensor.scales = ScaleKind::block;
-      tensor.block_n = kScaleBlock;
-      tensor.block_k = kScaleBlock;
+    if (checkpoint == nullptr) {
+      tensor.type = announced_type(config, projection);
+    } else {
+      if (architecture.stored_name != nullptr) {
+        for (ProjectionPart& part : projection.parts) part.tensor = architecture.stored_name(*checkpoint, part.tensor);
+      }
+      check_parts(projection, *checkpoint);
+      tensor.type = stored_type(projection, *checkpoint);
     }
+    set_scales(tensor);
   }
   return projections;
 }

@@ -16,18 +16,35 @@
 
 namespace qpn8 {
 
+/// What the tensor-parallel ranks of a stage share of a part.
+enum class Split : std::uint8_t {
+  none,  ///< nothing: each holds all of it
+  rows,  ///< its outputs
+  cols,  ///< its inputs: every rank's product is a summand
+};
+
 /// Rows that one checkpoint tensor contributes to a projection.
 struct ProjectionPart {
   std::string tensor;     ///< "model.layers.0.self_attn.q_proj.weight"
   std::string bias;       ///< name of its bias, or empty
   std::int64_t rows = 0;  ///< of the whole tensor
   std::int64_t cols = 0;
+  Split split = Split::none;
+  std::int64_t copies = 1;  ///< neighbouring ranks that hold the same slice
+};
+
+/// What a projection is stored as, where only the config is there to say so.
+enum class Announced : std::uint8_t {
+  as_config,    ///< what the config says of the weights
+  unquantised,  ///< the config's dtype, whatever its quantisation
+  fp4,          ///< E2M1 with a scale a row and 32 inputs
 };
 
 /// A projection as admission sees it (desc) and as the checkpoint stores it (parts, stacked by rows).
 struct Projection {
   ProjectionDesc desc;
   std::vector<ProjectionPart> parts;
+  Announced announced = Announced::as_config;
 };
 
 /// What a model is loaded from.
@@ -37,6 +54,8 @@ struct ModelSource {
   const Plan* plan = nullptr;
   std::span<const Projection> projections;
   Backend* backend = nullptr;
+  int tp = 1;                                                         ///< ranks that share each layer
+  int tp_rank = 0;                                                    ///< which of them this is
   std::int64_t max_rows = 0;                                          ///< most tokens a pass, and most rows of logits
   std::function<void(const PlannedProjection&)> on_loaded = nullptr;  ///< told of each projection on the backend
 };
@@ -47,6 +66,9 @@ struct Architecture {
   std::string_view model_type;
   std::vector<Projection> (*projections)(const ModelConfig& config, const Topology& topology);
   std::unique_ptr<Model> (*load)(const ModelSource& source);
+  /// The name under which this checkpoint holds a tensor, for an architecture that is published under several; null
+  /// where names are as they are described.
+  std::string (*stored_name)(const Checkpoint& checkpoint, const std::string& described) = nullptr;
 };
 
 /// The architecture of config.model_type; Error::unsupported names it and lists the known ones.

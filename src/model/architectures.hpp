@@ -4,7 +4,8 @@
 
 namespace qpn8 {
 
-// One definition a file: llama.cpp, qwen2.cpp, qwen3.cpp, qwen3_moe.cpp.
+// One definition a file: deepseek_v4.cpp, llama.cpp, qwen2.cpp, qwen3.cpp, qwen3_moe.cpp.
+extern const Architecture kDeepseekV4;
 extern const Architecture kLlama;
 extern const Architecture kQwen2;
 extern const Architecture kQwen3;

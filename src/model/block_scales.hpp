@@ -14,4 +14,7 @@ const CheckpointTensor* find_block_scales(const Checkpoint& checkpoint, const st
 /// (bad_file). Their values are checked when they are loaded.
 void require_block_scales(const Checkpoint& checkpoint, const CheckpointTensor& weight);
 
+/// The same for FP4 codes, two a byte: a scale (E8M0) for every row and 32 inputs.
+void require_group_scales(const Checkpoint& checkpoint, const CheckpointTensor& weight);
+
 }  // namespace qpn8

@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
 #include "base/check.hpp"
 #include "model/attention_block.hpp"
+#include "model/finite_probe.hpp"
 #include "model/mlp_block.hpp"
 #include "model/moe_block.hpp"
 #include "model/rope.hpp"
 #include "model/weights.hpp"
-#include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
@@ -51,7 +50,7 @@ struct DecoderLayer {
 class Decoder : public Model {
  public:
   Decoder(const ModelSource& source, const DecoderSpec& spec)
-      : config_(*source.config), backend_(*source.backend), max_rows_(source.max_rows) {
+      : config_(*source.config), backend_(*source.backend), max_rows_(source.max_rows), probe_(backend_, max_rows_) {
     const WeightLoader loader(source);
     const RopeFrequencies rope = rope_frequencies(config_);
     frequencies_ = loader.row(rope.frequencies);
@@ -93,14 +92,14 @@ class Decoder : public Model {
       layer.mlp->forward(stream, {layer.mlp_norm.tensor, eps});
       if (check_finite_) {
         backend_.normalise(stream, {layer.mlp_norm.tensor, eps});  // what is pending becomes part of the stream
-        require_finite(stream.hidden, fmt::format("model.layers.{}", i));
+        probe_.require(stream.hidden, fmt::format("model.layers.{}", i));
       }
     }
     backend_.normalise(stream, {final_norm_.tensor, eps});
     const Tensor chosen = chosen_.tensor.row_range(0, logit_rows.rows);
     backend_.gather_rows(stream.normed, logit_rows, chosen);
     backend_.linear(*head_, chosen, logits);
-    if (check_finite_) require_finite(logits, "lm_head");
+    if (check_finite_) probe_.require(logits, "lm_head");
   }
 
   std::int64_t weight_bytes_per_token() const override {
@@ -172,18 +171,6 @@ class Decoder : public Model {
     delta_ = backend_.allocate(type, max_rows_, config_.hidden_size);
     chosen_ = backend_.allocate(type, max_rows_, config_.hidden_size);
     angles_ = backend_.allocate(DType::f32, max_rows_, 2 * frequencies_.tensor.cols);
-    non_finite_ = backend_.allocate(DType::i32, max_rows_, 1);
-  }
-
-  void require_finite(const Tensor& values, const std::string& where) {
-    const Tensor found = non_finite_.tensor.row_range(0, values.rows);
-    backend_.find_non_finite(values, found);
-    std::vector<std::int32_t> first(static_cast<std::size_t>(values.rows));
-    backend_.read(found, std::as_writable_bytes(std::span(first)));
-    for (std::size_t row = 0; row < first.size(); ++row) {
-      if (first[row] < 0) continue;
-      throw Error(Error::check_failed, fmt::format("{}: output {} of row {} is not finite", where, first[row], row));
-    }
   }
 
   const ModelConfig config_;
@@ -202,7 +189,7 @@ class Decoder : public Model {
   OwnedTensor delta_;            // output of the last block
   OwnedTensor chosen_;           // rows that get logits
   OwnedTensor angles_;
-  OwnedTensor non_finite_;
+  FiniteProbe probe_;
 };
 
 }  // namespace

@@ -1,27 +1,15 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
 
-#include "base/printable.hpp"
 #include "model/decoder.hpp"
 #include "model/rope.hpp"
-#include "qpn8/error.hpp"
+#include "model/topology_checks.hpp"
 
 namespace qpn8 {
 namespace {
 
-/// A dimension that the ranks of a tensor-parallel group share.
-struct SplitDimension {
-  const char* what;
-  std::int64_t size;
-  bool replicates = false;  ///< ranks may outnumber it and hold copies, if each is then held equally often
-
-  bool splits(std::int64_t ranks) const { return size % ranks == 0 || (replicates && ranks % size == 0); }
-};
-
-/// Tile and scale-block sizes are no limits: a shard that they do not fit falls back, and the plan says so.
 std::vector<SplitDimension> split_dimensions(const ModelConfig& config, const DecoderSpec& spec) {
   const auto is_moe = [](const DecoderSpec::Layer& layer) { return layer.moe; };
   std::vector<SplitDimension> dimensions = {{"attention heads", config.heads},
@@ -36,36 +24,6 @@ std::vector<SplitDimension> split_dimensions(const ModelConfig& config, const De
   return dimensions;
 }
 
-void require_split(const ModelConfig& config, const DecoderSpec& spec, int tp) {
-  const std::vector<SplitDimension> dimensions = split_dimensions(config, spec);
-  const auto splits_all = [&](std::int64_t ranks) {
-    return std::all_of(dimensions.begin(), dimensions.end(),
-                       [ranks](const SplitDimension& dimension) { return dimension.splits(ranks); });
-  };
-  if (splits_all(tp)) return;
-  std::vector<std::int64_t> legal;
-  for (std::int64_t ranks = 1; ranks <= config.heads; ++ranks) {
-    if (splits_all(ranks)) legal.push_back(ranks);
-  }
-  const auto culprit = std::find_if(dimensions.begin(), dimensions.end(),
-                                    [tp](const SplitDimension& dimension) { return !dimension.splits(tp); });
-  throw Error(Error::bad_argument, fmt::format("--tp {}: {} {} cannot be split by {}; legal values: {}", tp,
-                                               culprit->size, culprit->what, tp, fmt::join(legal, ", ")));
-}
-
-/// The one activation that the MLPs have.
-void require_gated_silu(const ModelConfig& config) {
-  if (config.hidden_act == "silu" || config.hidden_act == "swish") return;
-  throw Error(Error::unsupported, fmt::format(R"({}: hidden_act is "{}"; known: "silu")", config.file.string(),
-                                              printable(config.hidden_act)));
-}
-
-void require_stages(const ModelConfig& config, int pp) {
-  if (pp <= config.layers) return;
-  throw Error(Error::bad_argument,
-              fmt::format("--pp {}: {} layers fill at most {} stages", pp, config.layers, config.layers));
-}
-
 /// Lists the projections of a decoder layer by layer; sizes are those of one rank.
 class Lister {
  public:
@@ -74,7 +32,7 @@ class Lister {
     require_gated_silu(config);
     rope_frequencies(config);  // has no part in a projection, but what `run` refuses `plan` must refuse too
     require_stages(config, topology.pp);
-    require_split(config, spec, tp_);
+    require_split(split_dimensions(config, spec), tp_);
   }
 
   std::vector<Projection> list() {

@@ -25,8 +25,21 @@ class WeightLoader {
   /// The planned route of a projection.
   const PlannedProjection& planned(const std::string& projection) const;
 
+  /// A matrix that is in no plan and stays as it is stored: what steers the model rather than feeds it.
+  std::unique_ptr<Linear> steering(const std::string& tensor, std::int64_t n, std::int64_t k) const;
+
   /// A vector (norm weight) as one F32 row. Error::bad_value names a tensor with a value that is not finite.
   OwnedTensor row(const std::string& tensor, std::int64_t size) const;
+
+  /// The same of this rank's share of a tensor, `share` values a rank.
+  OwnedTensor row_share(const std::string& tensor, std::int64_t share) const;
+
+  /// A small matrix in F32. Error::bad_value as row().
+  OwnedTensor floats(const std::string& tensor, std::int64_t rows, std::int64_t cols) const;
+
+  /// A table (I64 or I32) of distinct numbers below `choices` in each row, as I32. Error::bad_value names the tensor
+  /// and the row that is none.
+  OwnedTensor choices(const std::string& tensor, std::int64_t rows, std::int64_t cols, std::int64_t choices) const;
 
   /// A host vector as one F32 row.
   OwnedTensor row(std::span<const float> values) const;
@@ -36,8 +49,11 @@ class WeightLoader {
 
  private:
   std::unique_ptr<Linear> load(const LinearSource& source) const;
+  WeightPart part_of(const ProjectionPart& part) const;
   const Projection& projection_named(const std::string& name) const;
   std::vector<float> bias_of(const Projection& projection) const;
+  std::string stored(const std::string& described) const;
+  std::vector<float> finite(const std::string& tensor, std::span<const std::int64_t> shape) const;
 
   const ModelSource& source_;
 };

@@ -6,12 +6,16 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/safetensors_writer.hpp"
 #include "cli/commands.hpp"
 #include "qpn8/error.hpp"
 #include "support/edited_model.hpp"
 #include "support/shared_data.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace qpn8::cli {
 namespace {
@@ -107,6 +111,59 @@ TEST_F(PlanCommand, ASplitThatDoesNotFitListsThoseThatDo) {
 TEST_F(PlanCommand, RefusesARotationThatRunWouldRefuse) {
   const test::EditedModel model(wordmath(), {{"rope_parameters", {{"rope_type", "longrope"}}}});
   EXPECT_THAT(failure({"--model", model.path().string()}, 2), HasSubstr("rope_type \"longrope\" is not supported"));
+}
+
+/// A copy of the deepseek_v4 fixture with another config, and its tensors under the names that their publisher gives.
+class RenamedModel {
+ public:
+  explicit RenamedModel(const nlohmann::json& config) {
+    folder_.write("config.json", config.dump());
+    const Checkpoint original(fixture());
+    std::vector<TensorToWrite> tensors;
+    for (const CheckpointTensor& tensor : original.tensors()) {
+      tensors.push_back({published(tensor.name), tensor.dtype, tensor.shape, tensor.bytes});
+    }
+    write_safetensors(folder_ / "model.safetensors", tensors);
+  }
+
+  static std::filesystem::path fixture() { return test::data() / "tiny-deepseek-v4"; }
+  static nlohmann::json config() { return nlohmann::json::parse(test::read_text(fixture() / "config.json")); }
+  std::string path() const { return folder_.path().string(); }
+
+ private:
+  static std::string published(std::string name) {
+    const std::vector<std::pair<std::string, std::string>> changes = {{"model.hc_head.", "hc_head_"},
+                                                                      {"hc_head_hc_", "hc_head_"},
+                                                                      {"model.embed_tokens.", "embed."},
+                                                                      {"model.", ""},
+                                                                      {"attn.norm.", "attn.kv_norm."}};
+    for (const auto& [from, to] : changes) {
+      if (const std::size_t at = name.find(from); at != std::string::npos) name.replace(at, from.size(), to);
+    }
+    return name;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(PlanCommand, DependsOnNoNameOfModelFolderArchitectureOrTensor) {
+  const std::vector<std::string> rest = {"--tp", "4", "--pp", "2", "--hardware", "cpu-avx2", "--json"};
+  const auto plan = [&](const std::string& folder) {
+    std::vector<std::string> args = {"--model", folder};
+    args.insert(args.end(), rest.begin(), rest.end());
+    return run(args);
+  };
+  const std::string expected = plan(RenamedModel::fixture().string());
+  EXPECT_NE(nlohmann::json::parse(expected)["summary"]["qpn8"], 0);
+
+  nlohmann::json renamed = RenamedModel::config();
+  renamed["architectures"] = {"SomethingElseForCausalLM"};
+  renamed["_name_or_path"] = "somebody/something-else";
+  EXPECT_EQ(plan(RenamedModel(renamed).path()), expected);
+
+  // The decoder's own model_type chooses its code and cannot change; that of a file around it can.
+  const nlohmann::json nested = {{"model_type", "something_else"}, {"text_config", renamed}};
+  EXPECT_EQ(plan(RenamedModel(nested).path()), expected);
 }
 
 TEST_F(PlanCommand, FlagVariableAndEngineArgumentTurnQpn8Off) {

@@ -93,8 +93,8 @@ TEST_P(Golden, GreedyTokensAreReproduced) {
 
 std::vector<GoldenCase> cases() {
   std::vector<GoldenCase> result;
-  for (const char* fixture : {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe"}) {
-    for (const std::int64_t chunk : {512, 5, 1}) result.push_back({fixture, chunk});
+  for (const char* fixture : {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe", "tiny-deepseek-v4"}) {
+    for (const std::int64_t chunk : {512, 33, 5, 1}) result.push_back({fixture, chunk});
   }
   return result;
 }

@@ -173,8 +173,9 @@ TEST(DecoderProjections, AnUnknownArchitectureIsNamed) {
     ADD_FAILURE() << "mamba was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), Error::unsupported);
-    EXPECT_STREQ(error.what(),
-                 "config.json: model_type \"mamba\" is not supported; known: llama, qwen2, qwen3, qwen3_moe");
+    EXPECT_STREQ(
+        error.what(),
+        "config.json: model_type \"mamba\" is not supported; known: deepseek_v4, llama, qwen2, qwen3, qwen3_moe");
   }
 }
 
