@@ -19,14 +19,14 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-DeepseekV4Config read(const json& changes) {
+DeepseekV4Config read(const json& changes = json::object()) {
   json config = preset_config("deepseek-v4-flash").json;
   config.merge_patch(changes);
   return read_deepseek_v4(parse_model_config(config.dump(), "config.json"));
 }
 
 TEST(DeepseekV4Config, ReadsThePublishedKeys) {
-  const DeepseekV4Config config = read({});
+  const DeepseekV4Config config = read();
   ASSERT_EQ(config.layers.size(), 43U);
   EXPECT_EQ(config.layers[1].attention, CompressedAttention::none);
   EXPECT_EQ(config.layers[2].attention, CompressedAttention::sparse);
@@ -61,7 +61,7 @@ TEST(DeepseekV4Config, ReadsTheLibrarysKeysAsTheSame) {
   json compress = preset_config("deepseek-v4-flash").json.at("rope_scaling");
   compress.erase("type");
   compress.update({{"rope_type", "yarn"}, {"rope_theta", 160000}, {"partial_rotary_factor", 0.125}});
-  const DeepseekV4Config published = read({});
+  const DeepseekV4Config published = read();
   const DeepseekV4Config saved =
       read({{"layer_types", types},
             {"mlp_layer_types", mlp},

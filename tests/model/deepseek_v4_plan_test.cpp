@@ -85,8 +85,8 @@ TEST(DeepseekV4Plan, GivesTheContractsReasonForTheTwoRolesThatItExcludes) {
     if (!projection.foreseen) continue;
     ++counts[projection.tensor.role];
     EXPECT_THAT(projection.reason, HasSubstr("role " + projection.tensor.role + ": "));
-    EXPECT_THAT(projection.reason,
-                HasSubstr(projection.tensor.role == "indexer.wq_b" ? "would share the workspace" : "rounds both to FP16"));
+    EXPECT_THAT(projection.reason, HasSubstr(projection.tensor.role == "indexer.wq_b" ? "would share the workspace"
+                                                                                      : "rounds both to FP16"));
   }
   EXPECT_EQ(counts, (std::map<std::string, int>{{"indexer.wq_b", 21}, {"shared_experts.gate_up_proj", 43}}));
 }
@@ -135,7 +135,8 @@ TEST_P(DeepseekV4Fallback, GivesItsReason) {
   std::vector<ProjectionDesc> descs = described(flash(difference.config), difference.topology);
   int found = 0;
   for (ProjectionDesc& desc : descs) difference.edit(desc.tensor);
-  for (const PlannedProjection& projection : plan_of(descs, difference.topology).projections()) {
+  const Plan plan = plan_of(descs, difference.topology);
+  for (const PlannedProjection& projection : plan.projections()) {
     if (projection.tensor.role != difference.role) continue;
     ++found;
     EXPECT_EQ(projection.route, Route::dense) << projection.name;
@@ -186,7 +187,8 @@ std::vector<Difference> differences() {
       {.name = "Unquantised",
        .config = {{"quantization_config", nullptr}},
        .role = "wo_b",
-       .reason = "weights are bf16, the contract admits f8_e4m3; scales are channel, the contract admits block-128x128"},
+       .reason =
+           "weights are bf16, the contract admits f8_e4m3; scales are channel, the contract admits block-128x128"},
   };
 }
 
@@ -197,7 +199,7 @@ TEST(DeepseekV4Plan, NamesFp4ExpertsWhereTheConfigAnnouncesThem) {
   for (const ProjectionDesc& desc : described(flash({{"expert_dtype", "fp4"}}), kPp2Tp4)) {
     const bool expert = desc.tensor.role.starts_with("mlp.experts.");
     EXPECT_EQ(desc.tensor.type == WeightType::f4_e2m1, expert) << desc.name;
-    if (expert) EXPECT_EQ(desc.tensor.block_k, 32);
+    EXPECT_EQ(desc.tensor.block_k == 32, expert) << desc.name;
   }
   const Plan plan = plan_of(described(flash({{"expert_dtype", "fp4"}}), {}), {}, "cpu-avx2");
   for (const PlannedProjection& projection : plan.projections()) {
