@@ -24,9 +24,12 @@ int run(Command& command, int argc, char** argv) {
       {"fp8", qpn8::ExpertForm::fp8}, {"fp4", qpn8::ExpertForm::fp4}, {"keep", qpn8::ExpertForm::kept}};
   app.add_option("model", command.model, "the folder to read")->required();
   app.add_option("out", command.out, "the folder to write")->required();
-  app.add_option("--scales", command.options.scales, "f32 or e8m0")->transform(CLI::CheckedTransformer(scales));
-  app.add_option("--experts", command.options.experts, "fp8, fp4 or keep")
-      ->transform(CLI::CheckedTransformer(experts));
+  app.add_option_function<std::string>(
+         "--scales", [&](const std::string& name) { command.options.scales = scales.at(name); }, "f32 or e8m0")
+      ->check(CLI::IsMember(scales));
+  app.add_option_function<std::string>(
+         "--experts", [&](const std::string& name) { command.options.experts = experts.at(name); }, "fp8, fp4 or keep")
+      ->check(CLI::IsMember(experts));
   app.add_option("--dequantised", command.dequantised, "also write what the codes stand for, in FP32, to this folder");
   CLI11_PARSE(app, argc, argv);
   qpn8::write_block_fp8(command.model, command.out, command.options);
