@@ -1,5 +1,7 @@
 #include "evidence/completion_stream.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -12,49 +14,94 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A text that is there and not null.
-std::string text_of(const Json& object, const char* key) {
+[[noreturn]] void fault(const std::string& what) { throw Error(Error::bad_value, "the server's stream: " + what); }
+
+/// A member that is there and not null.
+const Json* member(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+/// A text; an empty one where there is none.
+std::string text_of(const Json& object, const char* key) {
+  const Json* text = member(object, key);
+  if (text == nullptr) return {};
+  if (!text->is_string()) fault(fmt::format("\"{}\" is {}, expected a text", key, describe(*text)));
+  return text->get<std::string>();
+}
+
+std::string error_message(const Json& error) {
+  const Json* message = error.is_object() ? member(error, "message") : &error;
+  if (message == nullptr) return "an error without a message";
+  return message->is_string() ? in_quotes(message->get_ref<const std::string&>(), 300) : describe(*message);
+}
+
+/// The one choice that was asked for; nothing in an event that is not the answer's, such as that of the usage.
+const Json* choice_of(const Json& event) {
+  const Json* choices = member(event, "choices");
+  if (choices == nullptr) return nullptr;
+  if (!choices->is_array()) fault("\"choices\" is " + describe(*choices) + ", expected a list");
+  if (choices->empty()) return nullptr;
+  if (choices->size() > 1) fault(fmt::format("{} choices in an event, expected one", choices->size()));
+  const Json& choice = choices->front();
+  if (!choice.is_object()) fault("a choice is " + describe(choice) + ", expected an object");
+  const Json* index = member(choice, "index");
+  if (index != nullptr && *index != 0) fault("choice " + describe(*index) + ", expected choice 0 alone");
+  return &choice;
 }
 
 }  // namespace
 
 void CompletionStream::event(std::string_view data, Time now) {
   started_ = true;
+  if (done_) return;
   if (data == "[DONE]") {
+    if (output_.finish_reason.empty()) fault("[DONE] without a finish_reason before it");
     done_ = true;
     return;
   }
-  const std::optional<Json> parsed = try_parse_json(data);
-  if (!parsed || !parsed->is_object()) {
-    throw Error(Error::bad_value, "the server sent an event that is not a JSON object");
+  const std::optional<Json> event = try_parse_json(data);
+  if (!event || !event->is_object()) fault("an event that is not a JSON object: " + in_quotes(data));
+  if (const Json* error = member(*event, "error")) {
+    throw Error(Error::bad_value, "the server says: " + error_message(*error));
   }
-  const Json& event = *parsed;
-  if (event.contains("error")) {
-    const Json& error = event.at("error");
-    throw Error(Error::bad_value, "the server says: " + (error.is_object() ? in_quotes(text_of(error, "message"), 300)
-                                                                           : describe(error)));
-  }
-  if (event.contains("usage") && event.at("usage").is_object()) {
-    const Json tokens = event.at("usage").value("completion_tokens", Json());
-    if (tokens.is_number_integer()) counted_ = tokens.get<std::int64_t>();
-  }
-  if (!event.contains("choices") || !event.at("choices").is_array() || event.at("choices").empty()) return;
-  const Json& choice = event.at("choices").front();
-  if (!choice.is_object()) return;
-  if (choice.contains("delta") && choice.at("delta").is_object()) {
-    const std::string text = text_of(choice.at("delta"), "content");
-    piece(text_of(choice.at("delta"), "reasoning_content"), now);
+  if (const Json* usage = member(*event, "usage")) count(*usage);
+  const Json* choice = choice_of(*event);
+  if (choice == nullptr) return;
+  if (const Json* delta = member(*choice, "delta")) {
+    if (!delta->is_object()) fault("\"delta\" is " + describe(*delta) + ", expected an object");
+    const std::string text = text_of(*delta, "content");
+    piece(text_of(*delta, "reasoning_content"), now);
     piece(text, now);
     output_.text += text;
   }
-  const std::string reason = text_of(choice, "finish_reason");
-  if (!reason.empty()) output_.finish_reason = reason;
+  const std::string reason = text_of(*choice, "finish_reason");
+  if (reason.empty()) return;
+  if (reason != "stop" && reason != "length") {
+    fault(fmt::format("finish_reason is {}, expected \"stop\" or \"length\"", in_quotes(reason)));
+  }
+  output_.finish_reason = reason;
+}
+
+void CompletionStream::count(const Json& usage) {
+  if (!usage.is_object()) fault("\"usage\" is " + describe(usage) + ", expected an object");
+  const Json* tokens = member(usage, "completion_tokens");
+  if (tokens == nullptr) return;
+  const bool whole = tokens->is_number_unsigned() && tokens->get<std::uint64_t>() <= INT64_MAX;
+  if (!whole || tokens->get<std::int64_t>() > max_tokens_) {
+    fault(fmt::format("usage counts {} completion tokens, expected an integer from 0 to the {} asked for",
+                      describe(*tokens), max_tokens_));
+  }
+  counted_ = tokens->get<std::int64_t>();
 }
 
 void CompletionStream::piece(const std::string& text, Time now) {
   if (text.empty()) return;
+  if (!output_.finish_reason.empty()) fault("text behind its finish_reason");
+  // A piece is of one token or more.
+  if (static_cast<std::int64_t>(output_.tokens.size()) >= max_tokens_) {
+    fault(fmt::format("more than the {} tokens asked for", max_tokens_));
+  }
   if (!first_) first_ = now;
   last_ = now;
   const auto number = static_cast<std::int32_t>(numbers_.size());
@@ -62,6 +109,7 @@ void CompletionStream::piece(const std::string& text, Time now) {
 }
 
 ArmOutput CompletionStream::finish() {
+  if (counted_ == 0 && !output_.tokens.empty()) fault("usage counts 0 completion tokens of an answer that has text");
   ArmOutput output = std::exchange(output_, {});
   output.tokens_are_ids = false;
   output.token_count = counted_.value_or(static_cast<std::int64_t>(output.tokens.size()));

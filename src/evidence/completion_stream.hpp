@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,9 +20,12 @@ class CompletionStream {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  explicit CompletionStream(Time start) : start_(start) {}
+  /// `max_tokens` is what the request asked for at most.
+  CompletionStream(Time start, std::int64_t max_tokens) : start_(start), max_tokens_(max_tokens) {}
 
-  /// One event. Error::bad_value for one that is not JSON, or that holds the server's error, with its message.
+  /// One event. Error::bad_value for one that holds the server's error, with its message, and for what is no answer of
+  /// the protocol to a request for one choice: not JSON, a value of another type, another choice, an end by anything
+  /// but `stop` or `length` or without either, more tokens than asked for.
   void event(std::string_view data, Time now);
 
   bool started() const { return started_; }  ///< whether anything came
@@ -32,12 +36,15 @@ class CompletionStream {
   /// Whether nothing more can come, not even the usage, which follows the answer's end.
   bool done() const { return done_; }
 
+  /// Once it is complete. Error::bad_value if the server counts no tokens where there is text.
   ArmOutput finish();
 
  private:
+  void count(const nlohmann::ordered_json& usage);
   void piece(const std::string& text, Time now);
 
   Time start_;
+  std::int64_t max_tokens_;
   std::optional<Time> first_;
   std::optional<Time> last_;
   std::map<std::string, std::int32_t> numbers_;  ///< of the pieces

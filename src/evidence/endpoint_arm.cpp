@@ -1,12 +1,14 @@
 #include "evidence/endpoint_arm.hpp"
 
 #include <fmt/format.h>
-#include <httplib.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <exception>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/json_file.hpp"
 #include "base/printable.hpp"
@@ -20,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostErrorText = 300;
+constexpr std::size_t kMostRefusal = std::size_t{64} << 10;  ///< bytes read of a body that says why there is no answer
 
 std::string text_arg(const Json& args, const char* key) {
   const auto found = args.find(key);
@@ -77,34 +80,30 @@ std::string request_body(const EndpointOptions& options, const GenerationRequest
 }  // namespace
 
 EndpointOptions EndpointOptions::parse(const Json& args) {
+  static constexpr std::array<std::string_view, 5> kKnown = {"endpoint", "model", "timeout_s", "request_timeout_s",
+                                                             "retries"};
   for (const auto& [key, value] : args.items()) {
-    if (key != "endpoint" && key != "model" && key != "timeout_s" && key != "retries") {
-      throw Error(Error::bad_argument,
-                  key + ": not an argument of an arm that is a server; known: endpoint, model, timeout_s, retries");
+    if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) {
+      throw Error(Error::bad_argument, fmt::format("{}: not an argument of an arm that is a server; known: {}", key,
+                                                   fmt::join(kKnown, ", ")));
     }
   }
   EndpointOptions options;
   options.endpoint = text_arg(args, "endpoint");
   options.model = text_arg(args, "model");
   options.timeout_s = count_arg(args, "timeout_s", options.timeout_s, 1);
+  options.request_timeout_s = count_arg(args, "request_timeout_s", options.request_timeout_s, 1);
   options.retries = count_arg(args, "retries", options.retries, 0);
   return options;
 }
 
 EndpointArm::EndpointArm(EndpointOptions options, GenerationRequest request, std::chrono::milliseconds retry_wait)
-    : options_(std::move(options)), request_(std::move(request)), retry_wait_(retry_wait) {
-  const std::string& url = options_.endpoint;
-  const std::size_t scheme = url.find("://");
-  const bool known = url.starts_with("http://") || url.starts_with("https://");
-  const std::size_t host = known ? scheme + 3 : 0;
-  if (!known || host >= url.size() || url[host] == '/') {
-    throw Error(Error::bad_argument, fmt::format("endpoint={}: expected http://host:port/v1", url));
-  }
-  const std::size_t path = std::min(url.find('/', host), url.size());
-  host_ = url.substr(0, path);
-  path_ = url.substr(path);
-  while (path_.ends_with('/')) path_.pop_back();
-  path_ += "/chat/completions";
+    : options_(std::move(options)),
+      request_(std::move(request)),
+      retry_wait_(retry_wait),
+      target_(HttpTarget::parse(options_.endpoint)) {
+  while (target_.path.ends_with('/')) target_.path.pop_back();
+  target_.path += "/chat/completions";
 }
 
 ArmOutput EndpointArm::generate(std::span<const ChatMessage> messages, std::uint64_t seed) {
@@ -126,60 +125,68 @@ ArmOutput EndpointArm::generate(std::span<const ChatMessage> messages, std::uint
 }
 
 EndpointArm::Attempt EndpointArm::attempt(const std::string& body) const {
-  httplib::Client client(host_);
-  client.set_connection_timeout(std::chrono::seconds(options_.timeout_s));
-  client.set_read_timeout(std::chrono::seconds(options_.timeout_s));
-  client.set_tcp_nodelay(true);
-
+  std::vector<std::pair<std::string, std::string>> headers = {{"Accept", "text/event-stream"}};
+  if (const char* key = std::getenv("OPENAI_API_KEY")) {
+    headers.emplace_back("Authorization", std::string("Bearer ") + key);
+  }
   SseParser parser;
-  CompletionStream stream(std::chrono::steady_clock::now());
-  int status = 0;
+  CompletionStream stream(std::chrono::steady_clock::now(), request_.max_tokens);
   std::string refusal;
   std::string fault;
-  httplib::Request request;
-  request.method = "POST";
-  request.path = path_;
-  request.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};
-  if (const char* key = std::getenv("OPENAI_API_KEY")) {
-    request.headers.emplace("Authorization", std::string("Bearer ") + key);
-  }
-  request.body = body;
-  request.response_handler = [&](const httplib::Response& response) {
-    status = response.status;
-    return true;
-  };
-  request.content_receiver = [&](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
+  const HttpBodySink sink = [&](int status, std::string_view piece) {
     if (status != 200) {
-      refusal.append(data, size);
-      return true;
+      refusal += piece.substr(0, kMostRefusal - refusal.size());
+      return refusal.size() < kMostRefusal;
     }
     try {
       const auto now = std::chrono::steady_clock::now();
-      parser.push({data, size}, [&](std::string_view event) { stream.event(event, now); });
-      return true;
+      parser.push(piece, [&](std::string_view event) { stream.event(event, now); });
+      return !stream.done();  // some servers keep the connection open behind the last event
     } catch (const Error& error) {
       fault = error.what();
       return false;
     }
   };
-  const httplib::Result result = client.send(request);
+  const HttpOutcome outcome = post_json(target_, headers, body, limits(), sink);
+  using End = HttpOutcome::End;
   if (!fault.empty()) return {std::nullopt, fault, false};
-  if (status != 0 && status != 200) {
-    return {std::nullopt, fmt::format("status {}: {}", status, error_text(refusal)), is_temporary(status)};
+  if (outcome.status != 0 && outcome.status != 200) {
+    return {std::nullopt, fmt::format("status {}: {}", outcome.status, error_text(refusal)),
+            is_temporary(outcome.status)};
   }
-  // Some servers close the connection right behind the last event, which HTTP takes for an answer cut off.
-  if (stream.done() || (result && stream.complete())) return {stream.finish(), {}, false};
+  if (outcome.end == End::broke_limit) return {std::nullopt, outcome.failure, false};
+  if (stream.done() || (outcome.end == End::complete && stream.complete())) return finished(stream);
   if (stream.started()) return {std::nullopt, "the answer was cut off before its end", true};
-  if (status == 200) {
+  if (outcome.status == 200) {
     return {std::nullopt, "status 200, and no event followed (a prompt too long for it? its log may tell)", true};
   }
-  return {std::nullopt, "no answer (" + httplib::to_string(result.error()) + ")", true};
+  return {std::nullopt, "no answer (" + outcome.failure + ")", true};
+}
+
+EndpointArm::Attempt EndpointArm::finished(CompletionStream& stream) {
+  try {
+    return {stream.finish(), {}, false};
+  } catch (const Error& error) {
+    return {std::nullopt, error.what(), false};
+  }
+}
+
+HttpLimits EndpointArm::limits() const {
+  // An event of one token takes some 300 bytes; what is not a token's (comments that keep a connection open, events of
+  // roles and usage) has a megabyte.
+  constexpr std::int64_t kBytesAToken = 4096;
+  constexpr std::int64_t kOther = std::int64_t{1} << 20;
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;
+  return {.silence = std::chrono::seconds(options_.timeout_s),
+          .total = std::chrono::seconds(options_.request_timeout_s),
+          .body_bytes = static_cast<std::size_t>(kOther + kBytesAToken * std::min(request_.max_tokens, kMostTokens))};
 }
 
 Json EndpointArm::config() const {
   return {{"endpoint", options_.endpoint},
           {"model", options_.model},
           {"timeout_s", options_.timeout_s},
+          {"request_timeout_s", options_.request_timeout_s},
           {"retries", options_.retries}};
 }
 

@@ -6,15 +6,18 @@
 
 #include "engine/generation_request.hpp"
 #include "evidence/arm.hpp"
+#include "evidence/completion_stream.hpp"
+#include "evidence/http_exchange.hpp"
 
 namespace qpn8 {
 
 /// A server that speaks the OpenAI chat completions protocol.
 struct EndpointOptions {
-  std::string endpoint;  ///< "http://host:port/v1"
-  std::string model;     ///< the name that the server knows it by
-  int timeout_s = 600;   ///< of silence
-  int retries = 3;       ///< attempts after the first
+  std::string endpoint;          ///< "http://host:port/v1"
+  std::string model;             ///< the name that the server knows it by
+  int timeout_s = 600;           ///< of silence
+  int retries = 3;               ///< attempts after the first
+  int request_timeout_s = 3600;  ///< of an attempt as a whole
 
   /// Whether an arm's arguments name a server.
   static bool is_endpoint(const nlohmann::ordered_json& args) { return args.contains("endpoint"); }
@@ -31,8 +34,9 @@ class EndpointArm : public Arm {
   EndpointArm(EndpointOptions options, GenerationRequest request,
               std::chrono::milliseconds retry_wait = std::chrono::milliseconds(500));
 
-  /// A connection that fails or is cut, and the statuses 408, 429 and 5xx, are tried again after a wait that doubles;
-  /// the output says how often. Error::bad_argument names the endpoint and what it answered last.
+  /// A connection that fails, falls silent or is cut, and the statuses 408, 429 and 5xx, are tried again after a wait
+  /// that doubles; the output says how often. An answer that never ends, or that is none of the protocol's, is the
+  /// server's fault and ends it at once. Error::bad_argument names the endpoint and what it did last.
   ArmOutput generate(std::span<const ChatMessage> messages, std::uint64_t seed) override;
   nlohmann::ordered_json config() const override;
   std::optional<nlohmann::ordered_json> plan() const override { return std::nullopt; }
@@ -45,12 +49,13 @@ class EndpointArm : public Arm {
     bool retry = false;
   };
   Attempt attempt(const std::string& body) const;
+  static Attempt finished(CompletionStream& stream);
+  HttpLimits limits() const;
 
   EndpointOptions options_;
   GenerationRequest request_;
   std::chrono::milliseconds retry_wait_;
-  std::string host_;  ///< "http://host:port"
-  std::string path_;  ///< "/v1/chat/completions"
+  HttpTarget target_;
 };
 
 }  // namespace qpn8

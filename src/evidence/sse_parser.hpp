@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -10,7 +11,11 @@ namespace qpn8 {
 /// line breaks; comments, other fields and carriage returns are dropped.
 class SseParser {
  public:
-  /// Calls on_data for every event that this piece completes.
+  /// Of a line, and of the data of an event: some thousand times what an event of one token takes.
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+
+  /// Calls on_data for every event that this piece completes. Error::bad_value for a line or an event of more than
+  /// kMostBytes.
   void push(std::string_view piece, const std::function<void(std::string_view)>& on_data);
 
  private:

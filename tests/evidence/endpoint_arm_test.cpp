@@ -48,7 +48,7 @@ const std::string kStop = R"({"choices": [{"delta": {}, "finish_reason": "stop"}
 TEST(CompletionStream, TimesTokensFromTheFirstToTheLast) {
   const auto start = std::chrono::steady_clock::time_point();
   const auto at = [&](int ms) { return start + std::chrono::milliseconds(ms); };
-  CompletionStream stream(start);
+  CompletionStream stream(start, 256);
   stream.event(R"({"choices": [{"delta": {"role": "assistant", "content": ""}}]})", at(10));
   stream.event(delta("a"), at(40));
   stream.event(delta("b"), at(50));
@@ -67,8 +67,9 @@ TEST(CompletionStream, TimesTokensFromTheFirstToTheLast) {
 }
 
 TEST(CompletionStream, BelievesTheServersCountOfTokens) {
-  CompletionStream stream({});
+  CompletionStream stream({}, 256);
   stream.event(delta("two tokens"), {});
+  stream.event(kStop, {});
   stream.event(R"({"choices": [], "usage": {"completion_tokens": 7}})", {});
   stream.event("[DONE]", {});
   EXPECT_TRUE(stream.complete());
@@ -76,7 +77,7 @@ TEST(CompletionStream, BelievesTheServersCountOfTokens) {
 }
 
 TEST(CompletionStream, PassesTheServersErrorOn) {
-  CompletionStream stream({});
+  CompletionStream stream({}, 256);
   expect_error(
       Error::bad_value, [&] { stream.event(R"({"error": {"message": "out of memory"}})", {}); }, "out of memory");
   expect_error(
@@ -85,6 +86,60 @@ TEST(CompletionStream, PassesTheServersErrorOn) {
       Error::bad_value, [&] { stream.event(R"({"error": )" + std::string(100'000, '['), {}); }, "not a JSON object");
   expect_error(
       Error::bad_value, [&] { stream.event(R"({"error": {"message": "two\nlines"}})", {}); }, R"("two\x0alines")");
+}
+
+TEST(CompletionStream, NeverTakesACountOfTokensThatIsNone) {
+  for (const char* tokens :
+       {"-5", "18446744073709551615", "9223372036854775808", "1.5", "\"7\"", "[7]", "true", "257"}) {
+    CompletionStream stream({}, 256);
+    stream.event(delta("a"), {});
+    expect_error(
+        Error::bad_value,
+        [&] { stream.event(fmt::format(R"({{"choices": [], "usage": {{"completion_tokens": {}}}}})", tokens), {}); },
+        "completion tokens", "expected an integer from 0 to the 256");
+  }
+  CompletionStream none({}, 256);
+  none.event(delta("a"), {});
+  none.event(kStop, {});
+  none.event(R"({"usage": {"completion_tokens": 0}})", {});
+  expect_error(
+      Error::bad_value, [&] { none.finish(); }, "0 completion tokens");
+}
+
+TEST(CompletionStream, TakesNothingForAnAnswerThatIsNone) {
+  const auto refuse = [](const std::string& event, const std::string& why) {
+    SCOPED_TRACE(event);
+    CompletionStream stream({}, 256);
+    stream.event(delta("a"), {});
+    expect_error(
+        Error::bad_value, [&] { stream.event(event, {}); }, why);
+    EXPECT_FALSE(stream.complete());
+  };
+  refuse(R"({"choices": [{"delta": {"content": 5}}]})", "\"content\" is 5, expected a text");
+  refuse(R"({"choices": [{"delta": {"reasoning_content": []}}]})", "\"reasoning_content\" is an array");
+  refuse(R"({"choices": [{"delta": "x"}]})", "\"delta\" is \"x\", expected an object");
+  refuse(R"({"choices": 1})", "\"choices\" is 1, expected a list");
+  refuse(R"({"choices": [1]})", "a choice is 1");
+  refuse(R"({"choices": [{"index": 1, "delta": {"content": "b"}}]})", "choice 1, expected choice 0");
+  refuse(R"({"choices": [{"index": 0}, {"index": 1}]})", "2 choices");
+  refuse(R"({"choices": [{"delta": {}, "finish_reason": "wat"}]})", "finish_reason is \"wat\"");
+  refuse(R"({"choices": [{"delta": {}, "finish_reason": 1}]})", "\"finish_reason\" is 1, expected a text");
+  refuse(R"({"choices": [)", "not a JSON object");
+  refuse(R"({"usage": 3})", "\"usage\" is 3");
+  refuse(R"({"error": "no memory"})", "no memory");
+  refuse(R"({"error": {"message": 7}})", "the server says: 7");
+  refuse("[DONE]", "[DONE] without a finish_reason");
+}
+
+TEST(CompletionStream, RefusesMoreThanWasAskedForAndTextBehindTheEnd) {
+  CompletionStream stream({}, 2);
+  stream.event(delta("a"), {});
+  stream.event(delta("b"), {});
+  expect_error(
+      Error::bad_value, [&] { stream.event(delta("c"), {}); }, "more than the 2 tokens asked for");
+  stream.event(kStop, {});
+  expect_error(
+      Error::bad_value, [&] { stream.event(delta("c"), {}); }, "text behind its finish_reason");
 }
 
 TEST(EndpointOptions, NamesWhatIsMissingOrUnknown) {
@@ -106,13 +161,10 @@ TEST(EndpointOptions, NamesWhatIsMissingOrUnknown) {
         EndpointOptions::parse({{"endpoint", "http://h/v1"}, {"model", "m"}, {"retries", -1}});
       },
       "retries=-1");
-  for (const char* url : {"localhost:8000", "ftp://h/v1", "http://", "http:///v1"}) {
+  for (const char* url :
+       {"localhost:8000", "ftp://h/v1", "http://", "http:///v1", "http://h:0/v1", "http://h:x/v1", "http://[::1/v1"}) {
     expect_error(
-        Error::bad_argument,
-        [&] {
-          EndpointArm({url, "m"}, {});
-        },
-        url, "http://host:port/v1");
+        Error::bad_argument, [&] { EndpointArm({.endpoint = url, .model = "m"}, {}); }, url, "http://host:port/v1");
   }
 }
 
@@ -139,8 +191,8 @@ class FakeServer {
 
   /// What an arm with this server as its endpoint answers to one question.
   ArmOutput ask(int retries = 3) const {
-    EndpointArm arm({url(), "small", 5, retries}, {.max_tokens = 12, .sampling = {.temperature = 0.5}},
-                    std::chrono::milliseconds(1));
+    EndpointArm arm({.endpoint = url(), .model = "small", .timeout_s = 5, .retries = retries},
+                    {.max_tokens = 12, .sampling = {.temperature = 0.5}}, std::chrono::milliseconds(1));
     return arm.generate(std::vector<ChatMessage>{{"user", "How many?"}}, 42);
   }
   std::string url() const { return fmt::format("http://127.0.0.1:{}/v1/", port_); }
@@ -251,8 +303,30 @@ TEST(EndpointArm, ShowsWhateverAServerSaysInOneLine) {
   }
 }
 
+TEST(EndpointArm, AFaultOfTheServerEndsTheRequestAtOnce) {
+  for (const auto& list :
+       std::vector<std::vector<std::string>>{{delta("a"), "[DONE]"},
+                                             {delta("a"), R"({"choices": [{"delta": {}, "finish_reason": "wat"}]})"},
+                                             {delta("a"), kStop, R"({"usage": {"completion_tokens": 0}})", "[DONE]"},
+                                             {R"({"error": {"message": "no memory"}})"}}) {
+    const FakeServer server({events(list)});
+    expect_error(
+        Error::bad_argument, [&] { server.ask(); }, "endpoint=" + server.url(), "server", "(attempt 1)");
+    EXPECT_EQ(server.bodies().size(), 1U);
+  }
+}
+
+TEST(EndpointArm, NeverScoresAnAnswerThatHasNoEnd) {
+  for (const auto& answer : {events({delta("\\boxed{4}")}), cut_events({delta("\\boxed{4}")})}) {
+    const FakeServer server({answer});
+    expect_error(
+        Error::bad_argument, [&] { server.ask(1); }, "cut off before its end", "attempt 2");
+  }
+}
+
 TEST(EndpointArm, NamesAnEndpointWhereNobodyListens) {
-  EndpointArm arm({"http://127.0.0.1:1/v1", "m", 1, 1}, {}, std::chrono::milliseconds(1));
+  EndpointArm arm({.endpoint = "http://127.0.0.1:1/v1", .model = "m", .timeout_s = 1, .retries = 1}, {},
+                  std::chrono::milliseconds(1));
   expect_error(
       Error::bad_argument,
       [&] {
@@ -262,8 +336,12 @@ TEST(EndpointArm, NamesAnEndpointWhereNobodyListens) {
 }
 
 TEST(EndpointArm, RecordsItsSettingsAndShowsNoPlan) {
-  const EndpointArm arm({"http://h:1/v1", "m", 9, 2}, {});
-  EXPECT_EQ(arm.config(), (Json{{"endpoint", "http://h:1/v1"}, {"model", "m"}, {"timeout_s", 9}, {"retries", 2}}));
+  const EndpointArm arm({.endpoint = "http://h:1/v1", .model = "m", .timeout_s = 9, .retries = 2}, {});
+  EXPECT_EQ(arm.config(), (Json{{"endpoint", "http://h:1/v1"},
+                                {"model", "m"},
+                                {"timeout_s", 9},
+                                {"request_timeout_s", 3600},
+                                {"retries", 2}}));
   EXPECT_FALSE(arm.plan());
 }
 
