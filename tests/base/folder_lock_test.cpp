@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
@@ -52,15 +52,24 @@ TEST(FolderLock, VanishesWithAKilledProcess) {
   close(ready[1]);
 }
 
-TEST(FolderLock, NamesAFileThatCannotBeLocked) {
+TEST(FolderLock, LeavesNothingInTheFolder) {
   const test::TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "lock");
+  const FolderLock lock(folder.path());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "not even while it is held";
+}
+
+TEST(FolderLock, NamesWhatIsNoFolderToWriteInto) {
+  const test::TemporaryFolder folder;
+  test::write_text(folder / "file", "");
+  for (const char* name : {"file", "nowhere"}) {
+    test::expect_error(
+        Error::bad_file, [&] { const FolderLock lock(folder / name); }, StartsWith((folder / name).string()));
+  }
+  if (geteuid() == 0) GTEST_SKIP() << "a read-only folder does not stop the superuser";
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   test::expect_error(
-      Error::bad_file, [&] { const FolderLock lock(folder.path()); }, StartsWith((folder / "lock").string()));
-  std::filesystem::remove(folder / "lock");
-  ASSERT_EQ(mkfifo((folder / "lock").c_str(), 0600), 0);
-  test::expect_error(
-      Error::bad_file, [&] { const FolderLock lock(folder.path()); }, StartsWith((folder / "lock").string()));
+      Error::bad_file, [&] { const FolderLock lock(folder.path()); }, HasSubstr("cannot be written into"));
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
 }
 
 }  // namespace
