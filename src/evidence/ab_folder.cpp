@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/atomic_file.hpp"
 #include "base/json_file.hpp"
 #include "base/json_rows.hpp"
+#include "base/printable.hpp"
 #include "evidence/report_html.hpp"
 #include "evidence/report_markdown.hpp"
 #include "qpn8/error.hpp"
@@ -26,12 +30,53 @@ std::string first_difference(const Json& left, const Json& right) {
   return patch.empty() ? std::string() : patch.front().at("path").get<std::string>();
 }
 
-/// An entry for a message; whole lists and plans would not fit a line.
-std::string shown(const Json& document, const std::string& pointer) {
-  const Json::json_pointer path(pointer);
-  if (!document.contains(path)) return "absent";
-  const Json& value = document.at(path);
-  return value.is_structured() ? "another list" : describe(value);
+/// A value for a message: a short list as it is, what would not fit a line in words.
+std::string shown(const Json* value) {
+  constexpr std::size_t kMost = 60;
+  if (value == nullptr) return "not set";
+  if (!value->is_structured()) return describe(*value);
+  const std::string text = value->dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() <= kMost ? printable(text) : std::string(value->is_array() ? "another list" : "another object");
+}
+
+const Json* member(const Json* object, const std::string& key) {
+  if (object == nullptr || !object->is_object()) return nullptr;
+  const auto found = object->find(key);
+  return found == object->end() ? nullptr : &*found;
+}
+
+/// What a user gave to set an entry of run.json, where its name is not that of the flag.
+std::string given_by(const std::string& key) {
+  static const std::map<std::string, std::string> kNames = {
+      {"dataset_sha256", "the SHA-256 of --dataset's content"},
+      {"items", "the number of items that --dataset, --start and --limit leave"},
+      {"margin_points", "--margin"},
+      {"rate_bound_points", "--rate-bound"},
+      {"plan", "the plan of arm b"}};
+  const auto found = kNames.find(key);
+  if (found != kNames.end()) return found->second;
+  std::string flag = "--" + key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+/// "--seeds was [1,2] and is now [1]"; an arm's argument by its own name; the plan, which is long, by its summary.
+std::string difference_text(const Json& before, const Json& now, const std::string& pointer) {
+  const std::string key = pointer.substr(1, pointer.find('/', 1) - 1);
+  const Json* old_value = member(&before, key);
+  const Json* new_value = member(&now, key);
+  std::string name = given_by(key);
+  if (key == "plan") {
+    name += " (projections by route)";
+    old_value = member(old_value, "summary");
+    new_value = member(new_value, "summary");
+  } else if (const std::size_t inner = pointer.find('/', 1); (key == "a" || key == "b") && inner != std::string::npos) {
+    const std::string argument = pointer.substr(inner + 1, pointer.find('/', inner + 1) - inner - 1);
+    name = fmt::format("{} of arm {}", argument, key);
+    old_value = member(old_value, argument);
+    new_value = member(new_value, argument);
+  }
+  return fmt::format("{} was {} and is now {}", name, shown(old_value), shown(new_value));
 }
 
 /// Whether there is a file with something in it. Error::bad_file if that cannot be told, or if it is no file.
@@ -80,9 +125,8 @@ void AbFolder::require_same(const Json& run) const {
   if (!run.contains("plan")) before.erase("plan");
   const std::string difference = first_difference(before, run);
   if (difference.empty()) return;
-  throw Error(Error::bad_argument,
-              fmt::format("--resume: {} was {} and is now {} ({}); a run goes on as it began", difference,
-                          shown(before, difference), shown(run, difference), file.string()));
+  throw Error(Error::bad_argument, fmt::format("--resume: {} ({}); a run goes on as it began",
+                                               difference_text(before, run, difference), file.string()));
 }
 
 // A process may be killed between any two of these steps. What is left is then the old run without its result, which

@@ -107,7 +107,8 @@ TEST(AbFolder, ThePlanIsComparedWhereItIsKnown) {
   ab.require_same(planned);
   planned["plan"]["summary"]["qpn8"] = 23;
   expect_error(
-      Error::bad_argument, [&] { ab.require_same(planned); }, "--resume", "/plan/summary/qpn8", "24", "23");
+      Error::bad_argument, [&] { ab.require_same(planned); },
+      "--resume: the plan of arm b (projections by route) was {\"qpn8\":24} and is now {\"qpn8\":23}");
 }
 
 TEST(AbFolder, RefusesToResumeARunThatWasAnother) {
@@ -116,11 +117,19 @@ TEST(AbFolder, RefusesToResumeARunThatWasAnother) {
   Json other = kRun;
   other["a"]["qpn8"] = "auto";
   expect_error(
-      Error::bad_argument, [&] { ab.require_same(other); }, "--resume", "/a/qpn8", "\"off\"", "\"auto\"");
+      Error::bad_argument, [&] { ab.require_same(other); }, "--resume: qpn8 of arm a was \"off\" and is now \"auto\"",
+      "run.json");
   other = kRun;
   other["margin_points"] = 5;
   expect_error(
-      Error::bad_argument, [&] { ab.require_same(other); }, "/margin_points", "absent");
+      Error::bad_argument, [&] { ab.require_same(other); }, "--resume: --margin was not set and is now 5 (");
+  other = kRun;
+  other["seeds"] = {1};
+  expect_error(
+      Error::bad_argument, [&] { ab.require_same(other); }, "--resume: --seeds was [1,2] and is now [1] (");
+  other["seeds"] = std::vector<int>(100, 1);
+  expect_error(
+      Error::bad_argument, [&] { ab.require_same(other); }, "--resume: --seeds was [1,2] and is now another list (");
 }
 
 TEST(AbFolder, NamesARunFileThatCannotBeRead) {
