@@ -108,6 +108,10 @@ Json describe_run(const AbCommand& command, const ArmLoader& arms, const std::st
 }
 
 void check_flags(const AbCommand& command) {
+  if (command.args_a.empty() && command.args_b.empty()) {
+    throw Error(Error::bad_argument,
+                "--a, --b: neither is given; expected what the arms differ in, such as --a qpn8=off --b qpn8=require");
+  }
   check_points("--margin", command.margin_points);
   check_points("--rate-bound", command.rate_bound_points);
   command.request.validate({.prompt = "prompt", .flags = true});
@@ -154,7 +158,7 @@ void compare(const AbCommand& command) {
   AbRun run{select_items(std::move(dataset.items), command.selection), command.seeds};
   append_instruction(run.items, command.instruction);
   ArmLoader loader({command.common, command.model, command.args_a, command.args_b}, command.request);
-  loader.require_items(run.items);
+  std::vector<std::string> notes = loader.require_items(run.items);
 
   AbResult result;
   result.run = describe_run(command, loader, dataset.sha256, run.items.size());
@@ -170,11 +174,14 @@ void compare(const AbCommand& command) {
   result.plan = arms.b->plan().value_or(nullptr);
   result.run["plan"] = result.plan;
   folder.require_same(result.run);
+  if (are_alike(arms)) notes.emplace_back("both arms have the same configuration: A and B differ by noise alone");
+  for (const std::string& note : notes) spdlog::warn("qpn8: {}", note);
   run_items(run, arms, log, [&] { folder.begin(result.run, log); });
 
   result.items = in_schedule_order(log.items());
   result.summary = summarise(result.items);
   result.verdict = judge(result.summary, result.limits);
+  result.verdict.reasons.insert(result.verdict.reasons.end(), notes.begin(), notes.end());
   folder.write(result);
   write_output(to_text(result));
   if (result.verdict.quality == Quality::inferior) {
@@ -223,8 +230,10 @@ void add_ab(CLI::App& program) {
       ->check(not_empty("a folder"))
       ->type_name("DIR");
   add_item_flags(app, *command);
-  app.add_option("--a", command->args_a,
-                 "an engine argument of A alone, or endpoint=URL model=NAME of a server; may be repeated")
+  app.add_option(
+         "--a", command->args_a,
+         "an engine argument of A alone, or endpoint=URL model=NAME of a server; may be repeated. One of --a and "
+         "--b is required: it says what the arms differ in, such as --a qpn8=off --b qpn8=require")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_option("--b", command->args_b, "the same for B, the candidate")

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -48,17 +49,44 @@ ArmLoader::Spec ArmLoader::parse(const Flags& flags, const std::vector<std::stri
 
 Json ArmLoader::Spec::config() const { return server ? server->config() : front_end->options().to_json(); }
 
-void ArmLoader::require_items(const std::vector<DatasetItem>& items) const {
-  for (const Spec* spec : {&b_, &a_}) {
+std::vector<std::string> ArmLoader::require_items(const std::vector<DatasetItem>& items) const {
+  std::vector<std::string> notes;
+  for (const auto& [name, spec] : {std::pair("a", &a_), std::pair("b", &b_)}) {
     if (!spec->front_end) continue;
     const ConversationEncoder encoder(*spec->front_end);
+    const RequestLimits limits = spec->front_end->limits();
     GenerationRequest request = request_;
+    std::size_t cut = 0;
+    std::size_t longest = 0;
     for (const DatasetItem& item : items) {
       const std::array<ChatMessage, 1> first = {ChatMessage{"user", item.turns.front()}};
       request.prompt = encoder.encode(first);
-      require_valid(request, spec->front_end->limits(), {.prompt = fmt::format("item {}", item.index), .flags = true});
+      require_valid(request, limits, {.prompt = fmt::format("item {}", item.index), .flags = true});
+      longest = std::max(longest, request.prompt.size());
+      if (request_.max_tokens > limits.context_length - static_cast<std::int64_t>(request.prompt.size())) ++cut;
     }
+    if (cut == 0) continue;
+    notes.push_back(
+        fmt::format("the context of arm {}, {} tokens, ends an output of {} of {} items before --max-tokens {}; it "
+                    "leaves the longest of them {}",
+                    name, limits.context_length, cut, items.size(), request_.max_tokens,
+                    limits.context_length - static_cast<std::int64_t>(longest)));
   }
+  return notes;
+}
+
+bool are_alike(const Arms& arms) {
+  Json a = arms.a->config();
+  Json b = arms.b->config();
+  if (a == b) return true;
+  const std::optional<Json> plan_a = arms.a->plan();
+  const std::optional<Json> plan_b = arms.b->plan();
+  if (!plan_a || !plan_b) return false;
+  for (const char* key : {"qpn8", "contract"}) {
+    a.erase(key);
+    b.erase(key);
+  }
+  return a == b && plan_a->at("projections") == plan_b->at("projections");
 }
 
 Arms ArmLoader::load() {

@@ -21,6 +21,10 @@ struct Arms {
   std::unique_ptr<Arm> b;
 };
 
+/// Whether the arms would do the same: equal options; or plans with equal projections, and options that are equal but
+/// for those that make the plan.
+bool are_alike(const Arms& arms);
+
 /// The two arms from their flags, in two steps: what can be wrong without weights is found before any are loaded.
 class ArmLoader {
  public:
@@ -35,8 +39,8 @@ class ArmLoader {
   ArmLoader(const Flags& flags, GenerationRequest request);
 
   /// Error::bad_argument names the first item that an engine cannot take: one whose first turn does not fit its
-  /// context.
-  void require_items(const std::vector<DatasetItem>& items) const;
+  /// context. Returns a sentence for each arm whose context leaves an item less than the tokens asked for.
+  std::vector<std::string> require_items(const std::vector<DatasetItem>& items) const;
 
   /// As Arm::config of the arm that will be.
   nlohmann::ordered_json config_a() const { return a_.config(); }

@@ -72,6 +72,14 @@ std::string to_json_line(const GenerationRequest& request, const GenerationResul
   return json.dump() + "\n";
 }
 
+/// Says that an output was ended by the context rather than by what was asked for.
+void warn_of_context_end(const GenerationRequest& request, const GenerationResult& result, std::int64_t context) {
+  const auto room = context - static_cast<std::int64_t>(request.prompt.size());
+  if (result.finish_reason == FinishReason::stop || room >= request.max_tokens) return;
+  spdlog::warn("qpn8: the output ends where the context of {} tokens does: {} of prompt leave {} of --max-tokens {}",
+               context, request.prompt.size(), room, request.max_tokens);
+}
+
 /// Everything that needs no weights comes before them, so that a wrong flag costs no loading.
 void run(RunOptions& options) {
   GenerationRequest& request = options.request;
@@ -93,6 +101,7 @@ void run(RunOptions& options) {
   } else {
     write_output(fmt::format("{}\n", fmt::join(result.output_ids, ",")));
   }
+  warn_of_context_end(request, result, engine.context_length());
   spdlog::info("qpn8: {} tokens of prompt, {} of output; the first after {:.1f} ms, then {:.1f} tokens/s",
                request.prompt.size(), result.output_ids.size(), result.ttft_ms, result.decode_tokens_per_s);
 }

@@ -194,6 +194,49 @@ TEST(Ab, ACandidateWithoutAQpn8ProjectionIsAnErrorAndNotATie) {
   EXPECT_EQ(result.out, "");
 }
 
+TEST(Ab, WithoutAnythingThatTheArmsDifferInIsAnErrorThatSaysWhatToGive) {
+  const TemporaryFolder folder;
+  const CommandResult result = compare(folder, {"--limit", "1"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, StartsWith("qpn8: --a, --b: neither is given"));
+  EXPECT_THAT(result.err, HasSubstr("--a qpn8=off --b qpn8=require"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "ab"));
+}
+
+TEST(Ab, ArmsThatComeToTheSameConfigurationAreSaidTo) {
+  const std::string same = "both arms have the same configuration";
+  for (const char* a : {"qpn8=require", "qpn8=on"}) {
+    const TemporaryFolder folder;
+    const CommandResult result =
+        compare(folder, {"--limit", "1", "--max-tokens", "4", "--a", a, "--b", "qpn8=require"});
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(same)) << a;
+    EXPECT_THAT(result.out, HasSubstr(same)) << a;
+    EXPECT_THAT(read_text(folder / "ab/report.md"), HasSubstr(same)) << a;
+  }
+  const TemporaryFolder folder;
+  EXPECT_THAT(compare(folder, routes_and({"--limit", "1", "--max-tokens", "4"})).out, Not(HasSubstr(same)));
+}
+
+TEST(Ab, AContextThatEndsOutputsBeforeTheirMostTokensIsSaid) {
+  const TemporaryFolder folder;
+  const CommandResult result =
+      compare(folder, routes_and({"--limit", "1", "--max-tokens", "5000", "--engine-arg", "max_model_len=200"}));
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the context of arm b, 200 tokens, ends an output of 1 of 1 items before "
+                                    "--max-tokens 5000; it leaves the longest of them "));
+  EXPECT_THAT(result.out, HasSubstr("the context of arm a, 200 tokens"));
+}
+
+TEST(Ab, AResumedRunThatWasAnotherNamesTheFlagAndBothValues) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(compare(folder, routes_and({"--limit", "1", "--max-tokens", "4"})).status, 0);
+  std::filesystem::remove(folder / "ab/result.json");
+  const CommandResult result = compare(folder, routes_and({"--limit", "1", "--max-tokens", "5", "--resume"}));
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("--resume: --max-tokens was 4 and is now 5 ("));
+}
+
 TEST(Ab, AnUnknownArgumentOfAnArmListsTheKnownOnes) {
   const TemporaryFolder folder;
   const CommandResult result = compare(folder, {"--a", "quantum=1", "--limit", "2"});
@@ -215,6 +258,30 @@ TEST(Score, WritesALineALine) {
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(json_lines(result.out), ElementsAre(Json{{"value", 42}, {"expected", 42}, {"correct", true}},
                                                   Json{{"value", nullptr}, {"expected", 7}, {"correct", false}}));
+}
+
+TEST(Score, TakesTheLinesThatAbWrites) {
+  const CommandResult result = score(
+      "{\"index\": 0, \"arm\": \"a\", \"answer\": \"so \\\\boxed{42}\", \"value\": 1, \"expected\": 42}\n"
+      "{\"answer\": \"a poem\", \"expected\": null}\n"
+      "{\"text\": \"7\", \"answer\": \"#### 7\", \"expected\": 9}\n");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(json_lines(result.out), ElementsAre(Json{{"value", 42}, {"expected", 42}, {"correct", true}},
+                                                  Json{{"value", nullptr}, {"expected", nullptr}, {"correct", false}},
+                                                  Json{{"value", 7}, {"expected", 7}, {"correct", true}}))
+      << "a line with \"text\" has its right answer in \"answer\"";
+}
+
+TEST(Score, NamesTheKeyOfALineThatIsOfNeitherForm) {
+  const auto refuse = [](const std::string& line, const std::string& why) {
+    const CommandResult result = score(line + "\n");
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.err, HasSubstr("stdin:1: " + why));
+  };
+  refuse(R"({"answer": "7"})", "no \"text\" that is a text");
+  refuse(R"({"text": 7, "answer": "7"})", "no \"text\" that is a text");
+  refuse(R"({"answer": 7, "expected": 7})", "no \"answer\" that is a text");
+  refuse(R"({"answer": "7", "expected": "seven"})", "\"expected\" has no integer");
 }
 
 TEST(Score, AGoldAnswerThatDoesNotParseIsAnErrorOfItsLine) {

@@ -14,6 +14,8 @@ namespace qpn8::test {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::vector<std::int64_t> golden_ids(const std::string& name) {
@@ -105,6 +107,23 @@ TEST(Run, StopTextsAndMaxTokensEndTheOutput) {
   const CommandResult cut = run_bundled({"--chat", first_question(), "--max-tokens", "5", "--json"});
   EXPECT_EQ(Json::parse(cut.out)["finish_reason"], "length");
   EXPECT_EQ(Json::parse(cut.out)["output_ids"].size(), 5U);
+}
+
+TEST(Run, AnOutputThatTheContextEndsIsSaidToBe) {
+  const std::vector<std::string> command = {
+      "run",    "--model",      tiny_model(),   "--prompt-ids",    "1,2,3",
+      "--json", "--ignore-eos", "--engine-arg", "max_model_len=8", "--max-tokens"};
+  const auto run_with = [&](const std::string& max_tokens) {
+    std::vector<std::string> arguments = command;
+    arguments.push_back(max_tokens);
+    return run_qpn8(arguments);
+  };
+  const CommandResult cut = run_with("6");
+  ASSERT_EQ(cut.status, 0) << cut.err;
+  EXPECT_EQ(Json::parse(cut.out)["output_ids"].size(), 5U);
+  EXPECT_EQ(Json::parse(cut.out)["finish_reason"], "length");
+  EXPECT_THAT(cut.err, HasSubstr("the context of 8 tokens does: 3 of prompt leave 5 of --max-tokens 6"));
+  EXPECT_THAT(run_with("5").err, Not(HasSubstr("the context of")));
 }
 
 TEST(Run, SamplingFollowsItsSeed) {
