@@ -20,25 +20,44 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A row without "answer", or with null, expects nothing and is never correct.
-std::optional<std::int64_t> expected_answer(const Json& row, const std::string& where) {
-  const auto answer = row.find("answer");
+/// A stored output: what was answered, and what would have been right.
+struct StoredOutput {
+  const std::string* text;
+  const char* expected_key;
+};
+
+/// {"text", "answer"}, or the form of ab's items.jsonl, {"answer", "expected"}, where "answer" is the model's text. A
+/// line with "text" is of the first form, whatever else it has.
+StoredOutput stored_output(const Json& row, const std::string& where) {
+  const bool of_ab = !row.contains("text") && row.contains("expected");
+  const char* key = of_ab ? "answer" : "text";
+  const auto text = row.find(key);
+  if (text == row.end() || !text->is_string()) {
+    throw Error(Error::bad_file,
+                fmt::format(R"({}: no "{}" that is a text; expected {{"text": ..., "answer": ...}}, or a line of )"
+                            R"(items.jsonl: {{"answer": ..., "expected": ...}})",
+                            where, key));
+  }
+  return {&text->get_ref<const std::string&>(), of_ab ? "expected" : "answer"};
+}
+
+/// A row without a right answer, or with null, expects nothing and is never correct.
+std::optional<std::int64_t> expected_answer(const Json& row, const char* key, const std::string& where) {
+  const auto answer = row.find(key);
   if (answer == row.end() || answer->is_null()) return std::nullopt;
   const std::optional<std::int64_t> expected = parse_gold(*answer);
   if (!expected) {
     throw Error(Error::bad_file,
-                where + R"(: "answer" has no integer that can be read; expected an integer, or a text with "#### N")");
+                fmt::format(R"({}: "{}" has no integer that can be read; expected an integer, or a text with "#### N")",
+                            where, key));
   }
   return expected;
 }
 
 std::string score_line(const Json& row, const std::string& where) {
-  const auto text = row.find("text");
-  if (text == row.end() || !text->is_string()) {
-    throw Error(Error::bad_file, where + R"(: no "text"; expected {"text": ..., "answer": ...})");
-  }
-  const std::optional<std::int64_t> value = parse_answer(text->get_ref<const std::string&>());
-  const std::optional<std::int64_t> expected = expected_answer(row, where);
+  const StoredOutput output = stored_output(row, where);
+  const std::optional<std::int64_t> value = parse_answer(*output.text);
+  const std::optional<std::int64_t> expected = expected_answer(row, output.expected_key, where);
   const Json line = {{"value", value ? Json(*value) : Json()},
                      {"expected", expected ? Json(*expected) : Json()},
                      {"correct", value && value == expected}};
@@ -66,7 +85,7 @@ void score(const std::string& file) {
 void add_score(CLI::App& program) {
   const auto file = std::make_shared<std::string>();
   CLI::App& command = *program.add_subcommand("score", "Score stored outputs again");
-  command.add_option("file", *file, R"(JSON lines with "text" and "answer"; - is stdin)")
+  command.add_option("file", *file, R"(JSON lines with "text" and "answer", or items.jsonl of ab; - is stdin)")
       ->required()
       ->check(not_empty("a JSON lines file, or - for stdin"))
       ->type_name("FILE");
