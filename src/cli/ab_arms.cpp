@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "engine/engine.hpp"
@@ -15,6 +16,16 @@ namespace qpn8::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// A template may refuse an item; then the item is to be found as well.
+std::vector<TokenId> encoded(const ConversationEncoder& encoder, std::span<const ChatMessage> messages,
+                             const DatasetItem& item) {
+  try {
+    return encoder.encode(messages);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("item {}: {}", item.index, error.what()));
+  }
+}
 
 /// Tells what loads, and ends the loading of a candidate without a projection on QPN8.
 LoadObserver candidate_observer() {
@@ -60,7 +71,7 @@ std::vector<std::string> ArmLoader::require_items(const std::vector<DatasetItem>
     std::size_t longest = 0;
     for (const DatasetItem& item : items) {
       const std::array<ChatMessage, 1> first = {ChatMessage{"user", item.turns.front()}};
-      request.prompt = encoder.encode(first);
+      request.prompt = encoded(encoder, first, item);
       require_valid(request, limits, {.prompt = fmt::format("item {}", item.index), .flags = true});
       longest = std::max(longest, request.prompt.size());
       if (request_.max_tokens > limits.context_length - static_cast<std::int64_t>(request.prompt.size())) ++cut;

@@ -228,6 +228,22 @@ TEST(Ab, AContextThatEndsOutputsBeforeTheirMostTokensIsSaid) {
   EXPECT_THAT(result.out, HasSubstr("the context of arm a, 200 tokens"));
 }
 
+TEST(Ab, AnItemThatTheTemplateRefusesIsNamed) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "model");
+  for (const auto& entry : std::filesystem::directory_iterator(bundled_model())) {
+    std::filesystem::create_symlink(entry.path(), folder / "model" / entry.path().filename());
+  }
+  std::filesystem::remove(folder / "model/chat_template.jinja");
+  write_text(folder / "model/chat_template.jinja", "{{ raise_exception('no such talk') }}");
+  const CommandResult refused =
+      run_qpn8({"ab", "--model", folder / "model", "--dataset", repository() / "models/wordmath_test.jsonl", "--out",
+                folder / "refused", "--start", "3", "--limit", "1", "--a", "qpn8=off"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, StartsWith("qpn8: item 3: "));
+  EXPECT_THAT(refused.err, HasSubstr("no such talk"));
+}
+
 TEST(Ab, AResumedRunThatWasAnotherNamesTheFlagAndBothValues) {
   const TemporaryFolder folder;
   ASSERT_EQ(compare(folder, routes_and({"--limit", "1", "--max-tokens", "4"})).status, 0);

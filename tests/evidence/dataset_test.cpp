@@ -60,6 +60,22 @@ TEST(Dataset, NamesTheLineOfARowThatIsWrong) {
   refuse("{\"turns\": [\"q\"], \"answer\": \"#### 1.5\"}", "#### N");
 }
 
+TEST(Dataset, AByteOrderMarkAndCarriageReturnsAreNoPartOfARow) {
+  const auto items = read(
+      "\xEF\xBB\xBF{\"id\": \"x\", \"question\": \"q\", \"answer\": \"#### 1\"}\r\n"
+      "\r\n{\"id\": \"x\", \"question\": \"q\", \"answer\": \"#### 2\"}\r\n");
+  ASSERT_EQ(items.size(), 2U);
+  EXPECT_EQ(items[0].turns.front(), "q");
+  EXPECT_EQ(items[1].expected, 2);
+  EXPECT_EQ(items[1].index, 1) << "rows are told apart by their position; an id may stand twice";
+}
+
+TEST(Dataset, ARowThatIsNotUtf8IsNamed) {
+  expect_error(
+      Error::bad_file, [] { read("{\"question\": \"\xFF\", \"answer\": \"#### 1\"}"); },
+      "data.jsonl:1:15: not valid JSON", "UTF-8");
+}
+
 TEST(Dataset, WithoutRowsOrWithoutAFileIsAnError) {
   expect_error(
       Error::bad_file, [] { read("\n"); }, "data.jsonl", "no rows");
