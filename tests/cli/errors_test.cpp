@@ -205,10 +205,10 @@ TEST_F(BrokenWeights, AbFindsABadArgumentBeforeThem) {
   const std::string problems = repository() / "models/wordmath_test.jsonl";
   const auto to = [&](const char* name) { return (folder_ / name).string(); };
   expect_each_refused(
-      {"ab", "--model", model(), "--log-level", "error"},
+      {"ab", "--model", model(), "--log-level", "error", "--b", "qpn8=require"},
       {{{"--dataset", problems, "--out", to("out")}, "model.safetensors"},
        {{"--dataset", problems, "--out", to("out"), "--a", "quantum=1"}, "quantum"},
-       {{"--dataset", problems, "--out", to("out"), "--b", "endpoint=http://h/v1"}, "no model"},
+       {{"--dataset", problems, "--out", to("out"), "--a", "endpoint=http://h/v1"}, "no model"},
        {{"--dataset", problems, "--out", to("out"), "--a", "endpoint=nowhere", "--a", "model=m"}, "endpoint=nowhere"},
        {{"--dataset", problems, "--out", to("out"), "--a", "max_model_len=2000"}, "max_model_len"},
        {{"--dataset", problems, "--out", to("out"), "--max-tokens", "0"}, "--max-tokens 0"},
