@@ -68,7 +68,13 @@ std::vector<TokenId> FrontEnd::encode_chat(const nlohmann::ordered_json& variabl
   }
   nlohmann::ordered_json seen = load_template_tokens(folder_);
   for (const auto& [key, value] : variables.items()) seen[key] = value;
-  return encode_prompt(chat->render(seen));
+  const std::string prompt = chat->render(seen);
+  if (prompt.empty()) {
+    throw Error(
+        Error::bad_file,
+        fmt::format("{}: the chat template renders nothing for these messages; expected a prompt", folder_.string()));
+  }
+  return encode_prompt(prompt);
 }
 
 std::vector<TokenId> FrontEnd::encode_prompt(std::string_view text) const {

@@ -6,15 +6,24 @@
 #include "model/decoder.hpp"
 #include "model/rope.hpp"
 #include "model/topology_checks.hpp"
+#include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
+
+/// A model of experts alone may leave it out.
+void require_mlp_width(const ModelConfig& config) {
+  if (config.intermediate_size > 0) return;
+  throw Error(Error::bad_file, fmt::format("{}: intermediate_size is missing or 0, expected an integer of at least 1",
+                                           config.file.string()));
+}
 
 std::vector<SplitDimension> split_dimensions(const ModelConfig& config, const DecoderSpec& spec) {
   const auto is_moe = [](const DecoderSpec::Layer& layer) { return layer.moe; };
   std::vector<SplitDimension> dimensions = {{"attention heads", config.heads},
                                             {"key/value heads", config.kv_heads, /*replicates=*/true}};
   if (!std::all_of(spec.layers.begin(), spec.layers.end(), is_moe)) {
+    require_mlp_width(config);
     dimensions.push_back({"intermediate channels", config.intermediate_size});
   }
   if (std::any_of(spec.layers.begin(), spec.layers.end(), is_moe)) {

@@ -29,6 +29,12 @@ class Parameters {
     return checked(key, *found);
   }
 
+  double at_least_one(const char* key) const {
+    const double number = positive(key);
+    if (number < 1.0) fail(key, fmt::format("is {}, expected at least 1", number));
+    return number;
+  }
+
   double positive_or(const char* key, double fallback) const {
     const auto found = config_.rope.parameters.find(key);
     if (found == config_.rope.parameters.end() || found->is_null()) return fallback;
@@ -106,7 +112,7 @@ RopeFrequencies rounded(const ModelConfig& config, const std::vector<double>& fr
 RopeFrequencies default_rope(const ModelConfig& config) { return rounded(config, base_frequencies(config), 1.0); }
 
 RopeFrequencies linear_rope(const ModelConfig& config) {
-  const double factor = Parameters(config).positive("factor");
+  const double factor = Parameters(config).at_least_one("factor");
   std::vector<double> frequencies = base_frequencies(config);
   for (double& frequency : frequencies) frequency /= factor;
   return rounded(config, frequencies, 1.0);
@@ -115,10 +121,10 @@ RopeFrequencies linear_rope(const ModelConfig& config) {
 // Long wavelengths are interpolated by `factor`, short ones kept, those between blended linearly in 1 / wavelength.
 RopeFrequencies llama3_rope(const ModelConfig& config) {
   const Parameters parameters(config);
-  const double factor = parameters.positive("factor");
+  const double factor = parameters.at_least_one("factor");
   const double low = parameters.positive("low_freq_factor");
   const double high = parameters.positive("high_freq_factor");
-  const double original = parameters.positive("original_max_position_embeddings");
+  const double original = parameters.at_least_one("original_max_position_embeddings");
   if (high <= low) parameters.fail("high_freq_factor", "is not above low_freq_factor");
   std::vector<double> frequencies = base_frequencies(config);
   for (double& frequency : frequencies) {
@@ -140,9 +146,10 @@ double yarn_scale(const Parameters& parameters, double factor) {
 
 RopeFrequencies yarn_rope(const ModelConfig& config) {
   const Parameters parameters(config);
-  const double factor = parameters.positive("factor");
+  const double factor = parameters.at_least_one("factor");
+  const char* const kOriginal = "original_max_position_embeddings";
   const double original =
-      parameters.positive_or("original_max_position_embeddings", static_cast<double>(config.max_positions));
+      parameters.has(kOriginal) ? parameters.at_least_one(kOriginal) : static_cast<double>(config.max_positions);
   // Frequencies must fall for there to be a fast and a slow dimension.
   if (config.rope.theta <= 1.0) {
     parameters.fail("rope_theta", fmt::format("is {}, expected a number above 1", config.rope.theta));

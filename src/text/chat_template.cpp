@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/directory_entry.hpp"
 #include "base/regular_file.hpp"
 #include "qpn8/error.hpp"
 #include "text/jinja/template.hpp"
@@ -49,7 +50,7 @@ std::string ChatTemplate::render(const nlohmann::ordered_json& variables) const 
 
 std::optional<ChatTemplate> load_chat_template(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "chat_template.jinja";
-  if (std::filesystem::exists(file)) return ChatTemplate(read_file(file), file.string());
+  if (entry_exists(file)) return ChatTemplate(read_file(file), file.string());
   const std::filesystem::path config_file = folder / "tokenizer_config.json";
   const auto config = read_template_config(config_file);
   if (!config || !config->chat_template) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/directory_entry.hpp"
 #include "base/json_file.hpp"
 #include "base/json_view.hpp"
 #include "base/mapped_file.hpp"
@@ -49,7 +50,7 @@ TemplateConfig parse_template_config(std::string_view text, const std::string& f
 }
 
 std::optional<TemplateConfig> read_template_config(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return std::nullopt;
+  if (!entry_exists(file)) return std::nullopt;
   return parse_template_config(MappedFile(file).text(), file.string());
 }
 

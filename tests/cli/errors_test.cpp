@@ -193,6 +193,8 @@ TEST_F(BrokenWeights, RunRendersTheChatBeforeThem) {
   std::filesystem::remove(folder_ / "model/chat_template.jinja");
   write_text(folder_ / "model/chat_template.jinja", "{{ raise_exception('roles must alternate') }}");
   expect_each_refused({"run", "--model", model()}, {{{"--chat", "x"}, "roles must alternate"}});
+  write_text(folder_ / "model/chat_template.jinja", "{# nothing #}");
+  expect_each_refused({"run", "--model", model()}, {{{"--chat", "x"}, "the chat template renders nothing"}});
 }
 
 TEST_F(BrokenWeights, AbFindsABadArgumentBeforeThem) {

@@ -118,6 +118,14 @@ TEST(DecoderProjections, OnlyTheMlpsThatAModelHasBoundItsSplits) {
   EXPECT_THAT(accepted_tp(config), testing::ElementsAre(1, 2));
 }
 
+TEST(DecoderProjections, AnMlpWithoutAWidthBlamesTheConfig) {
+  ModelConfig config = load_model_config(test::data() / "tiny-qwen3");
+  config.intermediate_size = 0;
+  test::expect_error(
+      Error::bad_file, [&] { describe_projections(config, {}, nullptr); },
+      testing::EndsWith("config.json: intermediate_size is missing or 0, expected an integer of at least 1"));
+}
+
 TEST(DecoderProjections, ARotationThatTheModelCannotDoIsRefusedWithoutWeightsToo) {
   ModelConfig config = load_model_config(test::data() / "tiny-qwen3");
   config.rope.type = "longrope";

@@ -98,6 +98,11 @@ TEST(Rope, WhatIsWrongIsNamed) {
       {"llama3",
        {{"factor", 8}, {"low_freq_factor", 4}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 64}},
        "high_freq_factor is not above low_freq_factor"},
+      {"linear", {{"factor", 0.5}}, "rope_parameters.factor is 0.5, expected at least 1"},
+      {"yarn", {{"factor", 0.5}}, "rope_parameters.factor is 0.5, expected at least 1"},
+      {"yarn",
+       {{"factor", 4}, {"original_max_position_embeddings", 1e-300}},
+       "rope_parameters.original_max_position_embeddings is 1e-300, expected at least 1"},
       {"yarn", {{"factor", "x"}}, "rope_parameters.factor is \"x\", expected a positive number"},
   };
   for (const Fault& fault : faults) {
@@ -120,12 +125,10 @@ TEST(Rope, ARotationThatIsNotFiniteIsRefused) {
   };
   const nlohmann::json none = nlohmann::json::object();
   refused(1e-300, "default", none);
-  refused(1e4, "linear", {{"factor", 1e-300}});
-  refused(1e4, "linear", {{"factor", 1e-35}});  // FP32 holds the frequencies, but not 65,536 times them
-  refused(
-      1e4, "llama3",
-      {{"factor", 1e-300}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 64}});
-  refused(1e4, "yarn", {{"factor", 1e-300}});
+  refused(1e-35, "default", none);  // FP32 holds the frequencies, but not 65,536 times them
+  refused(1e-300, "linear", {{"factor", 2}});
+  refused(1e-300, "llama3",
+          {{"factor", 2}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 64}});
   refused(1e4, "yarn", {{"factor", 4}, {"attention_factor", 1e39}});
   EXPECT_NO_THROW(rope_frequencies(config_with(32, 0.5, "default", none)));
   EXPECT_NO_THROW(rope_frequencies(config_with(32, 1e15, "linear", {{"factor", 1e300}}))) << "no rotation is one";

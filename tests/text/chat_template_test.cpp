@@ -195,6 +195,17 @@ TEST(LoadChatTemplate, AFifoOrAFolderInAFilesPlaceIsNamedAndNotWaitedFor) {
   }
 }
 
+TEST(LoadChatTemplate, ALinkToNowhereOrToItselfIsNamedAndNotTakenForAbsent) {
+  for (const char* name : {"chat_template.jinja", "tokenizer_config.json"}) {
+    for (const char* target : {"nowhere", name}) {
+      const test::TemporaryFolder folder;
+      std::filesystem::create_symlink(target, folder / name);
+      EXPECT_THAT(test::error_of([&] { load_chat_template(folder.path()); }),
+                  testing::StartsWith((folder / name).string() + ": "));
+    }
+  }
+}
+
 TEST(LoadChatTemplate, NamesTheFileInTheTemplatesErrors) {
   const test::TemporaryFolder folder;
   folder.write("chat_template.jinja", "\n{{ x.y }}");
