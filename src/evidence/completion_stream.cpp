@@ -78,7 +78,7 @@ void CompletionStream::event(std::string_view data, Time now) {
   const std::string reason = text_of(*choice, "finish_reason");
   if (reason.empty()) return;
   if (reason != "stop" && reason != "length") {
-    fault(fmt::format("finish_reason is {}, expected \"stop\" or \"length\"", in_quotes(reason)));
+    fault(fmt::format(R"(finish_reason is {}, expected "stop" or "length")", in_quotes(reason)));
   }
   output_.finish_reason = reason;
 }

@@ -52,9 +52,10 @@ class EndlessServer {
   std::string url() const { return fmt::format("http://127.0.0.1:{}/v1", port_); }
 
   /// Asks one question, which has to end in the server's fault at the first attempt.
-  void expect_fault(const std::string& what) const {
-    EndpointArm arm({.endpoint = url(), .model = "m", .timeout_s = 20, .retries = 3, .request_timeout_s = 1},
-                    {.max_tokens = 8}, std::chrono::milliseconds(1));
+  void expect_fault(const std::string& what, int request_timeout_s = 60) const {
+    EndpointArm arm(
+        {.endpoint = url(), .model = "m", .timeout_s = 20, .retries = 3, .request_timeout_s = request_timeout_s},
+        {.max_tokens = 8}, std::chrono::milliseconds(1));
     expect_error(
         Error::bad_argument,
         [&] {
@@ -127,12 +128,12 @@ TEST(EndlessServer, OfEmptyEventsIsRefused) {
 
 TEST(EndlessServer, OfCommentsIsRefusedWhenItsTimeIsOver) {
   EndlessServer(answer(""), ": still here\n\n", std::chrono::milliseconds(50))
-      .expect_fault("its answer has not ended after 1 s (request_timeout_s)");
+      .expect_fault("its answer has not ended after 1 s (request_timeout_s)", 1);
 }
 
 TEST(EndlessServer, OfHeadersThatDripIsRefusedWhenItsTimeIsOver) {
   EndlessServer("HTTP/1.1 200 OK\r\nX-Slow: ", "x", std::chrono::milliseconds(50))
-      .expect_fault("its answer has not ended after 1 s (request_timeout_s)");
+      .expect_fault("its answer has not ended after 1 s (request_timeout_s)", 1);
 }
 
 TEST(EndlessServer, OfARefusalIsReadNoFurtherThanItSays) {
