@@ -18,6 +18,7 @@
 #include "cli/common_options.hpp"
 #include "cli/generation_flags.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/model_folder.hpp"
 #include "cli/not_empty.hpp"
 #include "cli/number.hpp"
 #include "cli/output.hpp"
@@ -227,7 +228,7 @@ void add_ab(CLI::App& program) {
   const auto command = std::make_shared<AbCommand>();
   CLI::App& app = *program.add_subcommand("ab", "Compare two arms on the same items, interleaved");
   app.add_option("--model", command->model, "a Hugging Face folder, for arms that are engines")
-      ->check(not_empty("a folder"))
+      ->check(model_folder())
       ->type_name("DIR");
   add_item_flags(app, *command);
   app.add_option(

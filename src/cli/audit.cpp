@@ -13,6 +13,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
+#include "cli/model_folder.hpp"
 #include "cli/number.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
@@ -107,7 +108,10 @@ void audit(const AuditCommand& command) {
 void add_audit(CLI::App& program) {
   const auto command = std::make_shared<AuditCommand>();
   CLI::App& app = *program.add_subcommand("audit", "Compare every projection with three references");
-  app.add_option("--model", command->model, "a Hugging Face folder")->required()->type_name("DIR");
+  app.add_option("--model", command->model, "a Hugging Face folder")
+      ->required()
+      ->check(model_folder())
+      ->type_name("DIR");
   app.add_option_function<std::string>(
          "--rows", [command = command.get()](const std::string& list) { command->options.rows = parse_rows(list); },
          "tokens a step, the M of the products [1,9]")

@@ -14,6 +14,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
+#include "cli/model_folder.hpp"
 #include "cli/number.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
@@ -141,7 +142,8 @@ void bench(const BenchCommand& command) {
 }
 
 void add_what(CLI::App& app, BenchCommand& command) {
-  CLI::Option* model = app.add_option("--model", command.model, "a Hugging Face folder")->type_name("DIR");
+  CLI::Option* model =
+      app.add_option("--model", command.model, "a Hugging Face folder")->check(model_folder())->type_name("DIR");
   app.add_option("--shapes", command.shapes, R"(operators alone: a JSON list of {"role", "k", "n"})")
       ->type_name("FILE")
       ->excludes(model);

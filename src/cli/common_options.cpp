@@ -20,12 +20,14 @@ using Json = nlohmann::ordered_json;
 struct EngineFlag {
   const char* flag;
   const char* key;
+  const char* type;
   bool text;  ///< the value is taken as it is; otherwise as an engine argument's value is
 };
 
 constexpr std::array kEngineFlags = {
-    EngineFlag{"--device", "device", true}, EngineFlag{"--threads", "threads", false}, EngineFlag{"--tp", "tp", false},
-    EngineFlag{"--pp", "pp", false},        EngineFlag{"--qpn8", "qpn8", true},
+    EngineFlag{"--device", "device", "NAME", true}, EngineFlag{"--threads", "threads", "INTEGER", false},
+    EngineFlag{"--tp", "tp", "INTEGER", false},     EngineFlag{"--pp", "pp", "INTEGER", false},
+    EngineFlag{"--qpn8", "qpn8", "NAME", true},
 };
 
 EngineOptionDoc doc_of(std::string_view key) {
@@ -39,7 +41,7 @@ std::string describe(std::string_view key) {
 }
 
 std::string describe_engine_args() {
-  std::string text = "Sets one option of the engine; every flag has its key. Known keys:";
+  std::string text = "sets one option of the engine; every flag has its key. Known keys:";
   for (const EngineOptionDoc& doc : engine_option_docs()) {
     text += fmt::format("\n{}: {} ({})", doc.key, doc.meaning, doc.expected);
   }
@@ -75,9 +77,14 @@ void CommonOptions::add_to(CLI::App& command) {
     const auto remember = [this, flag](const std::string& text) {
       flags_.push_back({flag.flag, flag.key, flag_value(flag, text)});
     };
-    command.add_option_function<std::string>(flag.flag, remember, describe(flag.key))->group(kGroup);
+    command.add_option_function<std::string>(flag.flag, remember, describe(flag.key))
+        ->type_name(flag.type)
+        ->group(kGroup);
   }
-  command.add_option("--contract", contracts_, describe("contract"))->allow_extra_args(false)->group(kGroup);
+  command.add_option("--contract", contracts_, describe("contract"))
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group(kGroup);
   command.add_option("--engine-arg", engine_args_, describe_engine_args())
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
@@ -85,6 +92,7 @@ void CommonOptions::add_to(CLI::App& command) {
   command
       .add_option_function<std::string>("--log-level", set_log_level,
                                         "what is told on stderr: off, error, warn, info, debug or trace")
+      ->type_name("NAME")
       ->group(kGroup);
 }
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -51,9 +52,27 @@ int explain(const CLI::ParseError& error, const CLI::App& program) {
   return fail(Error::bad_argument, error.what());
 }
 
-const CLI::App& chosen(const CLI::App& program) {
+/// The help of the command that was chosen, or of the program.
+std::string help_of(const CLI::App& program) {
   const auto commands = program.get_subcommands();
-  return commands.empty() ? program : *commands.front();
+  return commands.empty() ? program.help() : commands.front()->help(program.get_name());
+}
+
+void add_help(CLI::App& program) {
+  CLI::App& command = *program.add_subcommand("help", "Print the help of a command");
+  const auto topic = std::make_shared<std::string>();
+  command.add_option("command", *topic, "the command; all of them if none is named")->type_name("NAME");
+  command.callback([&program, topic] {
+    const auto is_topic = [&](const CLI::App* other) { return other->get_name() == *topic; };
+    const auto commands = program.get_subcommands(is_topic);
+    if (commands.empty() && !topic->empty()) {
+      throw Error(Error::bad_argument, *topic + ": is not a command; 'qpn8 --help' lists them");
+    }
+    // App::help() of the program would be that of the command "help", which was chosen.
+    write_output(commands.empty()
+                     ? program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal)
+                     : commands.front()->help(program.get_name()));
+  });
 }
 
 int run(int argc, char** argv) {
@@ -64,13 +83,14 @@ int run(int argc, char** argv) {
        {add_run, add_plan, add_ab, add_audit, add_bench, add_tune, add_score, add_tokenize, add_synth}) {
     add(program);
   }
+  add_help(program);
   program.require_subcommand(0, 1);
   try {
     program.parse(argc, argv);
     if (!program.get_subcommands().empty()) return 0;
     throw Error(Error::bad_argument, "a command is missing; see 'qpn8 --help'");
   } catch (const CLI::CallForHelp&) {
-    write_output(chosen(program).help());
+    write_output(help_of(program));
   } catch (const CLI::CallForVersion& version) {
     write_output(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {

@@ -11,7 +11,7 @@
 #include "checkpoint/presets.hpp"
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
-#include "cli/not_empty.hpp"
+#include "cli/model_folder.hpp"
 #include "cli/output.hpp"
 #include "engine/route_planner.hpp"
 #include "model/architecture.hpp"
@@ -75,9 +75,8 @@ void show_plan(const PlanCommand& command) {
 void add_plan(CLI::App& program) {
   const auto command = std::make_shared<PlanCommand>();
   CLI::App& app = *program.add_subcommand("plan", "Show which projection would run where, and why");
-  CLI::Option* model = app.add_option("--model", command->model, "a Hugging Face folder")
-                           ->check(not_empty("a folder"))
-                           ->type_name("DIR");
+  CLI::Option* model =
+      app.add_option("--model", command->model, "a Hugging Face folder")->check(model_folder())->type_name("DIR");
   app.add_option("--like", command->like, "a published model's shapes; needs no weights")
       ->type_name("NAME")
       ->excludes(model);

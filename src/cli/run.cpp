@@ -15,7 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
 #include "cli/generation_flags.hpp"
-#include "cli/not_empty.hpp"
+#include "cli/model_folder.hpp"
 #include "cli/number.hpp"
 #include "cli/output.hpp"
 #include "engine/engine.hpp"
@@ -124,7 +124,7 @@ void add_run(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("run", "Generate text");
   command.add_option("--model", options->model, "a Hugging Face folder")
       ->required()
-      ->check(not_empty("a folder"))
+      ->check(model_folder())
       ->type_name("DIR");
   add_prompt_flags(command, *options);
   add_generation_flags(command, options->request);

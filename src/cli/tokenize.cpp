@@ -14,6 +14,7 @@
 #include "base/input_stream.hpp"
 #include "base/json_lines.hpp"
 #include "cli/commands.hpp"
+#include "cli/model_folder.hpp"
 #include "cli/not_empty.hpp"
 #include "cli/output.hpp"
 #include "qpn8/error.hpp"
@@ -78,15 +79,22 @@ void add_tokenize(CLI::App& program) {
   CLI::App* const command =
       program.add_subcommand("tokenize", R"(Encode {"text"} or decode {"ids"}, JSON lines from standard input)");
   const auto arguments = std::make_shared<Arguments>();
-  CLI::Option_group* const source = command->add_option_group("tokenizer");
-  source->add_option("--model", arguments->model, "Folder of a checkpoint, whose tokenizer.json is read")
-      ->check(not_empty("a folder"));
-  source->add_option("--tokenizer", arguments->tokenizer, "A tokenizer.json")->check(not_empty("a file"));
-  source->require_option(1);
-  command->add_flag("--decode", arguments->options.decode, R"(Decode "ids" even where a line has "text" too)");
-  command->add_flag("--special", arguments->options.special, "Encode with BOS and the like");
+  CLI::Option* const model =
+      command->add_option("--model", arguments->model, "a Hugging Face folder, whose tokenizer.json is read")
+          ->check(model_folder())
+          ->type_name("DIR");
+  command->add_option("--tokenizer", arguments->tokenizer, "a tokenizer.json, instead of a folder")
+      ->check(not_empty("a file"))
+      ->type_name("FILE")
+      ->excludes(model);
+  command->add_flag("--decode", arguments->options.decode, R"(decode "ids" even where a line has "text" too)");
+  command->add_flag("--special", arguments->options.special, "encode with BOS and the like");
   command->callback([arguments] {
     const bool has_file = !arguments->tokenizer.empty();
+    if (!has_file && arguments->model.empty()) {
+      throw Error(Error::bad_argument,
+                  "qpn8 tokenize: no tokenizer is given; expected --model DIR or --tokenizer FILE");
+    }
     const Tokenizer tokenizer(has_file ? arguments->tokenizer : arguments->model / "tokenizer.json");
     InputStream input(STDIN_FILENO, "stdin");
     tokenize_lines(tokenizer, arguments->options, input, input.name(), write_output);

@@ -12,6 +12,7 @@
 #include "checkpoint/model_config.hpp"
 #include "cli/commands.hpp"
 #include "cli/common_options.hpp"
+#include "cli/model_folder.hpp"
 #include "cli/number.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
@@ -107,7 +108,10 @@ void tune_model(const TuneCommand& command) {
 void add_tune(CLI::App& program) {
   const auto command = std::make_shared<TuneCommand>();
   CLI::App& app = *program.add_subcommand("tune", "Measure schedules for a model's shapes and write a contract");
-  app.add_option("--model", command->model, "a Hugging Face folder")->required()->type_name("DIR");
+  app.add_option("--model", command->model, "a Hugging Face folder")
+      ->required()
+      ->check(model_folder())
+      ->type_name("DIR");
   app.add_option("--out", command->out, "the contract's file, for --contract")->required()->type_name("FILE");
   app.add_option("--name", command->name, "the contract's name [that of the contract it starts from, and -tuned]")
       ->type_name("NAME");

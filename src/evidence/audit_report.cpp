@@ -195,13 +195,26 @@ void write_audit(const std::filesystem::path& folder, const AuditResult& result)
   write_file(folder / "audit.json", dump_rows(to_json(result)));
 }
 
+namespace {
+
+/// Of few outputs a flip or two more than the bound allows is chance.
+std::string caveat(const AuditRow& row) {
+  const std::int64_t enough = AuditOptions().least_outputs;
+  if (row.measures.outputs >= enough) return "";
+  return fmt::format(" (of {} outputs, too few to tell 0.3 % from chance; --outputs {} is enough)",
+                     row.measures.outputs, enough);
+}
+
+}  // namespace
+
 void require_passed(const AuditResult& result) {
   std::vector<std::string> faults;
   const std::vector<const AuditRow*> broken = result.broken();
   for (std::size_t i = 0; i < std::min(broken.size(), kNamedRows); ++i) {
     const AuditRow& row = *broken[i];
-    faults.push_back(fmt::format("{} M = {} {}: exact FP16 fraction {:.5f}, relative L2 {:.3e}", row.name, row.m,
-                                 to_string(row.pattern), row.measures.exact_fp16_fraction, row.measures.relative_l2));
+    faults.push_back(fmt::format("{} M = {} {}: exact FP16 fraction {:.5f}, relative L2 {:.3e}{}", row.name, row.m,
+                                 to_string(row.pattern), row.measures.exact_fp16_fraction, row.measures.relative_l2,
+                                 caveat(row)));
   }
   if (broken.size() > kNamedRows) faults.push_back(fmt::format("{} more rows", broken.size() - kNamedRows));
   if (result.gate) {

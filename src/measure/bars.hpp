@@ -19,6 +19,10 @@ struct Bar {
 };
 
 /// Every bar that the run measured what is needed for. Each is a ratio of samples of the same rounds, and its median.
+/// A model that fits the cache has those of the operators alone: its figures are not about memory.
 std::vector<Bar> bars_of(const BenchResult& result);
+
+/// Whether the last-level cache holds what a decode step on QPN8 reads, so that the read probe does not bound it.
+bool fits_cache(const BenchResult& result);
 
 }  // namespace qpn8

@@ -119,12 +119,16 @@ std::string operator_table(const BenchResult& result) {
   return text;
 }
 
+bool fits(const DecodeResult& decode, const BenchResult& result) {
+  return median(decode.bytes) < static_cast<double>(result.cache_bytes);
+}
+
 std::string decode_table(const BenchResult& result) {
   Rows rows = {{"DECODE", "CONTEXT", "tokens/s", "ms a token (p10 to p90)", "MB a token", "of the probe"}};
   for (const DecodeResult& decode : result.decode) {
     rows.push_back({name_of(decode.route), std::to_string(decode.context), fmt::format("{:.1f}", tokens_per_s(decode)),
                     with_spread(decode.seconds, 1e-3, 2), fmt::format("{:.1f}", median(decode.bytes) / kMb),
-                    percent(median(decode.bandwidth_fraction()))});
+                    fits(decode, result) ? "in cache" : percent(median(decode.bandwidth_fraction()))});
   }
   std::string text;
   add_table(text, rows, {kLeft, kRight, kRight, kRight, kRight, kRight});
@@ -218,6 +222,11 @@ ordered_json to_json(const BenchResult& result) {
 std::string to_table(const BenchResult& result) {
   std::string text = head_line(result) + operator_table(result) + decode_table(result) + prefill_table(result) +
                      load_table(result) + bar_table(result);
+  if (fits_cache(result)) {
+    text +=
+        "note: the last-level cache holds what a step reads, so that memory does not bound it: no bars but the "
+        "operators'\n";
+  }
   for (const std::string& note : result.notes) text += "note: " + note + "\n";
   return text;
 }

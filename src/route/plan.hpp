@@ -82,7 +82,7 @@ std::string summary_line(const Plan& plan);
 /// The plan as `qpn8 plan --json` prints it and reports embed it; docs/contracts.md lists the keys.
 nlohmann::ordered_json to_json(const Plan& plan);
 
-/// The plan for people: the contracts, then a row per projection, then summary_line.
+/// The plan for people: the contracts, then a row per projection, then the counts of summary_line.
 std::string to_table(const Plan& plan);
 
 }  // namespace qpn8

@@ -67,13 +67,14 @@ std::string remark_of(const PlannedProjection& projection) {
   return fmt::format("{} {}", projection.contract, to_string(projection.schedule));
 }
 
+std::string counts(const Plan& plan) {
+  return fmt::format("qpn8: {} of {} projections on QPN8 ({}), {} dense", plan.count(Route::qpn8),
+                     plan.projections().size(), names_in_force(plan), plan.count(Route::dense));
+}
+
 }  // namespace
 
-std::string summary_line(const Plan& plan) {
-  return fmt::format("qpn8: {} of {} projections on QPN8 ({}), {} dense; run 'qpn8 plan' for reasons",
-                     plan.count(Route::qpn8), plan.projections().size(), names_in_force(plan),
-                     plan.count(Route::dense));
-}
+std::string summary_line(const Plan& plan) { return counts(plan) + "; run 'qpn8 plan' for reasons"; }
 
 ordered_json to_json(const Plan& plan) {
   ordered_json json = {{"hardware", to_string(plan.hardware())},
@@ -103,7 +104,7 @@ std::string to_table(const Plan& plan) {
                            shape_of(projection), projection.route == Route::qpn8 ? "qpn8" : "dense",
                            remark_of(projection)});
   }
-  return text_table(contracts) + "\n" + text_table(projections) + "\n" + summary_line(plan) + "\n";
+  return text_table(contracts) + "\n" + text_table(projections) + "\n" + counts(plan) + "\n";
 }
 
 }  // namespace qpn8

@@ -66,7 +66,7 @@ TEST(BenchCommand, PartsAndShapesNarrowWhatIsMeasured) {
 TEST(BenchCommand, TheCheckPrintsWhatItSawAndItsStatusAgrees) {
   const CommandResult result = run_qpn8(bench_tiny({"--check", "--json"}));
   const auto json = nlohmann::json::parse(result.out);
-  ASSERT_EQ(json["bars"].size(), 4);
+  ASSERT_EQ(json["bars"].size(), 2) << "the model fits the cache: those of the operators";
   bool all = true;
   for (const auto& bar : json["bars"]) {
     EXPECT_GT(bar["seen"].get<double>(), 0);

@@ -108,7 +108,14 @@ TEST(CommandLine, WhatTheModelCannotDoIsRefusedWithWhatItCan) {
       {run_tiny({"--prompt-ids", "1", "--pp", "2"}), "--pp 2"},
       {run_tiny({"--prompt-ids", "1", "--contract", "/nowhere.json"}), "/nowhere.json"},
       {run_tiny({"--prompt", "text"}), "tokenizer.json: no such file"},
-      {{"run", "--model", "/nowhere", "--prompt", "x"}, "/nowhere"},
+      {{"run", "--model", "/nowhere", "--prompt", "x"}, "--model: /nowhere is not a folder; expected a Hugging Face"},
+      {{"plan", "--model", "/dev/null"}, "--model: /dev/null is not a folder"},
+      {{"audit", "--model", "/nowhere"}, "--model: /nowhere is not a folder"},
+      {{"bench", "--model", "/nowhere"}, "--model: /nowhere is not a folder"},
+      {{"tune", "--model", "/nowhere", "--out", "x"}, "--model: /nowhere is not a folder"},
+      {{"tokenize", "--model", "/nowhere"}, "--model: /nowhere is not a folder"},
+      {{"tokenize"}, "no tokenizer is given; expected --model DIR or --tokenizer FILE"},
+      {{"help", "walk"}, "walk: is not a command"},
       {{"run", "--model", bundled_model(), "--prompt", "", "--log-level", "error"}, "--prompt: the prompt is empty"},
       {{"run", "--model", bundled_model(), "--log-level", "error"}, "stdin: the prompt is empty"},
       {{"run", "--model", bundled_model(), "--prompt", "x", "--stop", "", "--log-level", "error"}, "--stop: is empty"},
@@ -126,8 +133,8 @@ TEST(CommandLine, AnEmptyNameIsNoName) {
       {{"tokenize", "--model", ""}, "--model: is empty; expected a folder"},
       {{"tokenize", "--tokenizer", ""}, "--tokenizer: is empty; expected a file"},
       {{"ab", "--model", "", "--dataset", "x", "--out", "y"}, "--model: is empty; expected a folder"},
-      {{"ab", "--model", "m", "--dataset", "", "--out", "y"}, "--dataset: is empty; expected a file"},
-      {{"ab", "--model", "m", "--dataset", "x", "--out", ""}, "--out: is empty; expected a folder"},
+      {{"ab", "--model", tiny_model(), "--dataset", "", "--out", "y"}, "--dataset: is empty; expected a file"},
+      {{"ab", "--model", tiny_model(), "--dataset", "x", "--out", ""}, "--out: is empty; expected a folder"},
       {{"synth", "--like", "qwen3-0.6b", "--out", ""}, "--out: is empty; expected a folder"},
       {{"score", ""}, "is empty; expected a JSON lines file"},
       {run_tiny({"--prompt-ids", "1", "--contract", ""}), "--contract: an array is not a file, or a list of files"},
@@ -246,7 +253,10 @@ TEST(CommandLine, HelpAndVersionExitWithStatus0OnStdout) {
     EXPECT_THAT(result.out, HasSubstr("qpn8"));
     EXPECT_EQ(result.err, "");
   }
+  EXPECT_THAT(run_qpn8({"run", "--help"}).out, HasSubstr("Usage: qpn8 run "));
   EXPECT_THAT(run_qpn8({"run", "--help"}).out, HasSubstr("--prompt-ids"));
+  EXPECT_EQ(run_qpn8({"help"}).out, run_qpn8({"--help"}).out);
+  EXPECT_EQ(run_qpn8({"help", "run"}).out, run_qpn8({"run", "--help"}).out);
   EXPECT_THAT(run_qpn8({"run", "--help"}).out, HasSubstr("prefill_chunk"));
   EXPECT_THAT(run_qpn8({"run", "--help"}).out, HasSubstr("generation_config.json"));
 }

@@ -85,11 +85,10 @@ TEST_F(PlanCommand, WithoutHardwareItPlansForThisMachine) {
   EXPECT_EQ(forced["hardware"], "cpu-portable");
 }
 
-TEST_F(PlanCommand, ATableForPeopleEndsWithTheStartUpLine) {
+TEST_F(PlanCommand, ATableForPeopleEndsWithTheCounts) {
   EXPECT_THAT(run({"--model", wordmath(), "--hardware", "cpu-avx2"}),
               AllOf(HasSubstr("model.layers.5.mlp.down_proj"), HasSubstr("lm_head"),
-                    ::testing::EndsWith("qpn8: 25 of 25 projections on QPN8 (contract cpu-avx2), 0 dense; "
-                                        "run 'qpn8 plan' for reasons\n")));
+                    ::testing::EndsWith("qpn8: 25 of 25 projections on QPN8 (contract cpu-avx2), 0 dense\n")));
 }
 
 TEST_F(PlanCommand, APublishedModelNeedsNoWeightsAndSplitsByTp) {
@@ -198,7 +197,7 @@ TEST_F(PlanCommand, RequireFailsWithEveryRefusedProjection) {
 
 TEST_F(PlanCommand, BadArgumentsNameTheFlag) {
   EXPECT_THAT(failure({}, 2), AllOf(HasSubstr("--model"), HasSubstr("--like")));
-  EXPECT_THAT(failure({"--model", "x", "--like", "qwen3-0.6b"}, 2), HasSubstr("--like"));
+  EXPECT_THAT(failure({"--model", wordmath(), "--like", "qwen3-0.6b"}, 2), HasSubstr("--like"));
   EXPECT_THAT(failure({"--like", "no-such-model"}, 2), HasSubstr("no-such-model"));
   EXPECT_THAT(failure({"--like", "qwen3-0.6b", "--hardware", "sm1"}, 2), ::testing::StartsWith("--hardware"));
   EXPECT_THAT(failure({"--like", "qwen3-0.6b", "--contract", "/no/such.json"}, 2), HasSubstr("/no/such.json"));

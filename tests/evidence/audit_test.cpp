@@ -208,7 +208,8 @@ TEST(Audit, AFusedFormThatAContractAdmitsHasToHoldTheBounds) {
   EXPECT_EQ(result.broken().front()->route, "fused");
   expect_error(
       Error::check_failed, [&] { require_passed(result); },
-      AllOf(HasSubstr("audit: model.layers.0.mlp.gate_up_proj M = 1"), HasSubstr("at least 0.99707")));
+      AllOf(HasSubstr("audit: model.layers.0.mlp.gate_up_proj M = 1"), HasSubstr("at least 0.99707"),
+            HasSubstr("of 256 outputs, too few to tell 0.3 % from chance; --outputs 16384 is enough")));
 }
 
 TEST(Audit, AModelWithoutAQpn8ProjectionIsAnErrorAndNotAPass) {

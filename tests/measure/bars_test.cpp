@@ -120,6 +120,18 @@ TEST(Bars, WhatWasNotMeasuredHasNone) {
   EXPECT_THAT(bars_of(dense_alone), testing::IsEmpty());
 }
 
+TEST(Bars, AModelThatFitsTheCacheHasThoseOfTheOperatorsAlone) {
+  BenchResult run = good_run();
+  run.cache_bytes = 80;
+  EXPECT_EQ(bars_of(run).size(), bars_of(good_run()).size()) << "a step reads 80 bytes";
+  run.cache_bytes = 81;
+  const std::vector<Bar> bars = bars_of(run);
+  EXPECT_TRUE(std::all_of(bars.begin(), bars.end(), [](const Bar& bar) { return bar.number == 1; }));
+  EXPECT_EQ(bars.size(), 2U);
+  EXPECT_THAT(to_table(run), testing::HasSubstr("in cache"));
+  EXPECT_THAT(to_table(run), testing::HasSubstr("no bars but the operators'"));
+}
+
 TEST(BenchOutput, ShowsEveryBarWithWhatWasSeen) {
   BenchResult run = good_run();
   run.notes.emplace_back("a context was left out");
