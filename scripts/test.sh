@@ -17,7 +17,7 @@ ctest --preset release
 nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || true)
 if [ -n "$nvcc" ]; then
   step "Compile (CUDA; its tests need a GPU, see scripts/gpu.sh)"
-  CUDACXX=$nvcc scripts/build.sh cuda-check qpn8_kernels_cuda qpn8_backend qpn8_cuda_test_objects
+  CUDACXX=$nvcc scripts/build.sh cuda-check qpn8_kernels_cuda qpn8_backend qpn8_measure qpn8_cuda_test_objects
 fi
 
 step "Compile (CUDA, sm_70)"

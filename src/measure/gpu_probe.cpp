@@ -19,6 +19,7 @@ namespace {
 
 using cuda::check_cuda;
 using cuda::DeviceBuffer;
+using cuda::OwnStream;
 
 void require_at_hand(const Hardware& hardware) {
   const CudaDevice device = find_cuda_device();

@@ -94,8 +94,8 @@ TEST_F(CudaCommands, TheAuditAndItsGateFindNothingButRoundingsInAModelOfChannelS
     EXPECT_LE(row.measures.relative_l2, 2 * result.bounds.relative_l2) << row.name;
   }
   std::vector<LinearSource> sources;
-  for (const PlannedProjection& projection : model.plan.projections()) {
-    if (projection.route == Route::qpn8) sources.push_back(model.source(projection));
+  for (const AuditedUnit& unit : model.units) {
+    if (unit.planned.route == Route::qpn8) sources.push_back(model.source(unit));
   }
   const GateResult gate = run_gate(
       {.backend = *model.backend,

@@ -125,7 +125,7 @@ TEST(Rope, ARotationThatIsNotFiniteIsRefused) {
   };
   const nlohmann::json none = nlohmann::json::object();
   refused(1e-300, "default", none);
-  refused(1e-35, "default", none);  // FP32 holds the frequencies, but not 65,536 times them
+  refused(1e-40, "default", none);  // FP32 holds the frequencies, but not 65,536 times them
   refused(1e-300, "linear", {{"factor", 2}});
   refused(1e-300, "llama3",
           {{"factor", 2}, {"low_freq_factor", 1}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 64}});
