@@ -62,7 +62,7 @@ if step decode "Decode of a synthetic $like"; then
   trap 'rm -rf "$model"' EXIT
   "$qpn8" synth --like "$like" --dtype f16 --out "$model" >"$out/synth.txt"
   "$qpn8" bench --device cuda --model "$model" --parts decode --contexts 128 --json >"$out/bench_decode.json" || fail bench
-  grep -E '"(route|context|tokens_per_s|bytes_per_token|bandwidth_fraction)"' "$out/bench_decode.json" || true
+  sed -n '/^  "decode": /,/^  \]/p' "$out/bench_decode.json"
 fi
 
 if step ab "A/B of the bundled model"; then
