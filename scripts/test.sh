@@ -8,6 +8,9 @@ step() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
 step "Set-up"
 scripts/setup.sh
 
+step "Lint (formatting and layers; scripts/lint.sh adds clang-tidy, which takes many minutes)"
+scripts/lint.sh --fast
+
 step "Build (release)"
 scripts/build.sh release
 
@@ -25,9 +28,6 @@ fi
 
 step "Compile (CUDA, sm_70)"
 scripts/sm70.sh
-
-step "Lint (formatting and layers; scripts/lint.sh adds clang-tidy, which takes many minutes)"
-scripts/lint.sh --fast
 
 step "Build (address and undefined-behaviour sanitizers)"
 scripts/build.sh asan

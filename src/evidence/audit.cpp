@@ -121,8 +121,8 @@ class ProjectionAudit {
   Fallback fallback_;
 };
 
-void audit_unit(const AuditedModel& model, const AuditedUnit& unit, std::uint64_t seed,
-                      const AuditOptions& options, ThreadTeam& team, AuditResult& result) {
+void audit_unit(const AuditedModel& model, const AuditedUnit& unit, std::uint64_t seed, const AuditOptions& options,
+                ThreadTeam& team, AuditResult& result) {
   const LinearSource source = model.source(unit);
   const PlannedProjection& projection = unit.planned;
   ProjectionAudit audit(source, *model.backend, options, team, result);

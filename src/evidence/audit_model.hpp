@@ -33,7 +33,7 @@ struct AuditedModel {
   RecordedInputs captured;
   std::int64_t captured_tokens = 0;
   std::vector<AuditedUnit> units;  ///< the plan's projections, those of several groups a group at a time
-  bool has_tokenizer = false;  ///< without one the forward pass runs ids spread over the vocabulary, not the text
+  bool has_tokenizer = false;      ///< without one the forward pass runs ids spread over the vocabulary, not the text
 
   /// What a unit is loaded from, without its bias, which is no part of the product. Valid as long as this and the unit
   /// stay where they are.

@@ -1,5 +1,5 @@
-// deepseek_v4 in FP8 by blocks of 128 x 128, as its publisher stores it, made of the fixture by tools/block_fp8: held to
-// the numbers that its codes stand for.
+// deepseek_v4 in FP8 by blocks of 128 x 128, as its publisher stores it, made of the fixture by tools/block_fp8: held
+// to the numbers that its codes stand for.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

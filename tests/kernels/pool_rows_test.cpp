@@ -30,9 +30,7 @@ struct Case {
         norm(gaussian(1, kWidth, 3)),
         frequencies(gaussian(1, 4, 4, 0.1F)) {}
 
-  PoolWeights weights() const {
-    return {gate_bias.view(), norm.view().row(0), frequencies.view().row(0)};
-  }
+  PoolWeights weights() const { return {gate_bias.view(), norm.view().row(0), frequencies.view().row(0)}; }
 
   /// Entries after calls of `chunk` tokens each, behind another sequence's tokens.
   StoredRows entries(std::int64_t chunk, int threads) const {

@@ -103,11 +103,11 @@ void write_dequantised(const std::filesystem::path& model, const std::filesystem
       continue;
     }
     const bool long_name = checkpoint.contains(tensor.name + "_scale_inv");
-    const CheckpointTensor& stored =
-        checkpoint.tensor(long_name ? tensor.name + "_scale_inv" : projection + ".scale");
+    const CheckpointTensor& stored = checkpoint.tensor(long_name ? tensor.name + "_scale_inv" : projection + ".scale");
     const std::vector<float> scales = checkpoint.floats(stored);
     const MatrixView<const float> view(scales.data(), stored.rows(), stored.cols());
-    const std::vector<float> values = fp8 ? dequantise_fp8(codes_of(tensor), view) : dequantise_fp4(codes_of(tensor), view);
+    const std::vector<float> values =
+        fp8 ? dequantise_fp8(codes_of(tensor), view) : dequantise_fp4(codes_of(tensor), view);
     const auto bytes = std::as_bytes(std::span(values));
     output.add(tensor.name, DType::f32, {tensor.rows(), fp8 ? tensor.cols() : 2 * tensor.cols()},
                {bytes.begin(), bytes.end()});

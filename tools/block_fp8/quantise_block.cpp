@@ -66,7 +66,8 @@ Quantised quantise_fp8(MatrixView<const float> weight, DType scale_type) {
       }
       for (std::int64_t i = 0; i < block.rows; ++i) {
         std::byte* codes = result.codes.data() + (row + i) * weight.cols + col;
-        for (std::size_t j = 0; j < block.row(i).size(); ++j) codes[j] = std::byte{encode_e4m3(block.row(i)[j] / scale)};
+        for (std::size_t j = 0; j < block.row(i).size(); ++j)
+          codes[j] = std::byte{encode_e4m3(block.row(i)[j] / scale)};
       }
     }
   }
