@@ -45,15 +45,16 @@ def parse_arguments():
 class LlamaCpp:
     """One GGUF file in this process."""
 
-    def __init__(self, name, path, threads, room, llama_cpp):
+    def __init__(self, name, path, threads, room, llama_cpp, numpy):
         self.name = name
+        self.library, self.numpy = llama_cpp, numpy
         self.llama = llama_cpp.Llama(model_path=str(path), n_ctx=room, n_batch=512, n_ubatch=512, n_threads=threads,
                                      n_threads_batch=threads, verbose=False)
 
     def step(self, tokens):
         self.llama.eval(tokens)
-        row = self.llama.scores[self.llama.n_tokens - 1] if self.llama.scores.shape[0] > 1 else self.llama.scores[0]
-        return int(row.argmax())
+        logits = self.library.llama_get_logits_ith(self.llama.ctx, -1)
+        return int(self.numpy.ctypeslib.as_array(logits, shape=(self.llama.n_vocab(),)).argmax())
 
     def run(self, prompt, tokens):
         self.llama.reset()
@@ -167,8 +168,8 @@ def main():
         for kind, path in files.items():
             if not path.exists():
                 export_gguf(arguments.model, path, kind == "Q8_0", gguf, numpy)
-        f16 = LlamaCpp("llama.cpp F16", files["F16"], arguments.threads, room, llama_cpp)
-        q8_0 = LlamaCpp("llama.cpp Q8_0", files["Q8_0"], arguments.threads, room, llama_cpp)
+        f16 = LlamaCpp("llama.cpp F16", files["F16"], arguments.threads, room, llama_cpp, numpy)
+        q8_0 = LlamaCpp("llama.cpp Q8_0", files["Q8_0"], arguments.threads, room, llama_cpp, numpy)
         ours = Qpn8(arguments.qpn8, arguments.model, arguments.threads)
         prompt = [1000 + 37 * i % 20000 for i in range(arguments.prompt)]
         runs = measure([f16, ours, q8_0], prompt, arguments)
