@@ -125,9 +125,13 @@ class Bars {
 
 }  // namespace
 
+bool fits_cache(const DecodeResult& decode, const BenchResult& result) {
+  return median(decode.bytes) < static_cast<double>(result.cache_bytes);
+}
+
 bool fits_cache(const BenchResult& result) {
   const DecodeResult* packed = on(result.decode, Route::qpn8);
-  return packed != nullptr && median(packed->bytes) < static_cast<double>(result.cache_bytes);
+  return packed != nullptr && fits_cache(*packed, result);
 }
 
 std::vector<Bar> bars_of(const BenchResult& result) { return Bars(result).all(); }

@@ -22,7 +22,9 @@ struct Bar {
 /// A model that fits the cache has those of the operators alone: its figures are not about memory.
 std::vector<Bar> bars_of(const BenchResult& result);
 
-/// Whether the last-level cache holds what a decode step on QPN8 reads, so that the read probe does not bound it.
+/// Whether the last-level cache holds what a decode step reads, so that the read probe does not bound it; without one
+/// named, a step on QPN8.
+bool fits_cache(const DecodeResult& decode, const BenchResult& result);
 bool fits_cache(const BenchResult& result);
 
 }  // namespace qpn8

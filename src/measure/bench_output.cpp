@@ -119,16 +119,12 @@ std::string operator_table(const BenchResult& result) {
   return text;
 }
 
-bool fits(const DecodeResult& decode, const BenchResult& result) {
-  return median(decode.bytes) < static_cast<double>(result.cache_bytes);
-}
-
 std::string decode_table(const BenchResult& result) {
   Rows rows = {{"DECODE", "CONTEXT", "tokens/s", "ms a token (p10 to p90)", "MB a token", "of the probe"}};
   for (const DecodeResult& decode : result.decode) {
     rows.push_back({name_of(decode.route), std::to_string(decode.context), fmt::format("{:.1f}", tokens_per_s(decode)),
                     with_spread(decode.seconds, 1e-3, 2), fmt::format("{:.1f}", median(decode.bytes) / kMb),
-                    fits(decode, result) ? "in cache" : percent(median(decode.bandwidth_fraction()))});
+                    fits_cache(decode, result) ? "in cache" : percent(median(decode.bandwidth_fraction()))});
   }
   std::string text;
   add_table(text, rows, {kLeft, kRight, kRight, kRight, kRight, kRight});

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 
+#include "qpn8/error.hpp"
 #include "support/expect_error.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -65,10 +67,26 @@ TEST(FolderLock, NamesWhatIsNoFolderToWriteInto) {
     test::expect_error(
         Error::bad_file, [&] { const FolderLock lock(folder / name); }, StartsWith((folder / name).string()));
   }
-  if (geteuid() == 0) GTEST_SKIP() << "a read-only folder does not stop the superuser";
-  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-  test::expect_error(
-      Error::bad_file, [&] { const FolderLock lock(folder.path()); }, HasSubstr("cannot be written into"));
+}
+
+/// Ends the process: 0 if the folder is refused, with the reason on stderr, 1 if it was locked.
+[[noreturn]] void lock_as_nobody(const std::filesystem::path& folder) {
+  constexpr uid_t kNobody = 65534;
+  if (geteuid() == 0 && setuid(kNobody) != 0) _exit(2);  // a read-only folder does not stop the superuser
+  try {
+    const FolderLock lock(folder);
+    _exit(1);
+  } catch (const Error& error) {
+    std::fputs(error.what(), stderr);
+    _exit(0);
+  }
+}
+
+TEST(FolderLock, RefusesAFolderThatCannotBeWrittenInto) {
+  const test::TemporaryFolder folder;
+  constexpr auto kReadable = static_cast<std::filesystem::perms>(0555);
+  std::filesystem::permissions(folder.path(), kReadable);
+  EXPECT_EXIT(lock_as_nobody(folder.path()), ::testing::ExitedWithCode(0), "cannot be written into");
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
 }
 

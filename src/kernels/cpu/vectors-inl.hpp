@@ -50,25 +50,7 @@ HWY_INLINE void store_rounded([[maybe_unused]] D d, hn::Vec<D> values, Half* to)
 #endif
 }
 
-/// Two chains, since one would wait for the latency of its own additions.
-HWY_INLINE float sum_of_squares(const float* x, std::size_t count) {
-  const hn::ScalableTag<float> d;
-  const std::size_t lanes = hn::Lanes(d);
-  auto even = hn::Zero(d);
-  auto odd = hn::Zero(d);
-  std::size_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto a = hn::LoadU(d, x + i);
-    const auto b = hn::LoadU(d, x + i + lanes);
-    even = hn::MulAdd(a, a, even);
-    odd = hn::MulAdd(b, b, odd);
-  }
-  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
-  for (; i < count; ++i) sum += x[i] * x[i];
-  return sum;
-}
-
-/// The product of a stored row and one in FP32, in the same two chains.
+/// The product of a stored row and one in FP32. Two chains, since one would wait for the latency of its own additions.
 template <class T>
 HWY_INLINE float dot(const T* stored, const float* x, std::size_t count) {
   const hn::ScalableTag<float> d;
@@ -84,6 +66,8 @@ HWY_INLINE float dot(const T* stored, const float* x, std::size_t count) {
   for (; i < count; ++i) sum += scalar_as_float(stored[i]) * x[i];
   return sum;
 }
+
+HWY_INLINE float sum_of_squares(const float* x, std::size_t count) { return dot(x, x, count); }
 
 /// e^x for x <= 0, within 2 ulp of the exact value down to the smallest normal result, 0 below -104; NaN stays NaN.
 template <class D>
