@@ -36,3 +36,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # g++ 12 sees overlapping or endless copies in the std::string code that it inlines (GCC bugs 105651, 105329).
   add_compile_options(-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # A class of a .cpp file may hold what its anonymous namespace defines; g++ takes it for a header's where the file is
+  # compiled with others of its folder.
+  add_compile_options(-Wno-subobject-linkage)
+endif()

@@ -13,7 +13,7 @@
 namespace qpn8 {
 namespace {
 
-[[noreturn]] void fail(const std::string& name) {
+[[noreturn]] void fail_read(const std::string& name) {
   throw Error(Error::bad_file, name + ": " + std::generic_category().message(errno));
 }
 
@@ -33,7 +33,7 @@ class DescriptorBuffer : public std::streambuf {
     do {
       count = ::read(descriptor_, block_.data(), block_.size());
     } while (count < 0 && errno == EINTR);
-    if (count < 0) fail(name_);
+    if (count < 0) fail_read(name_);
     setg(block_.data(), block_.data(), block_.data() + count);
     return count == 0 ? traits_type::eof() : traits_type::to_int_type(block_.front());
   }
@@ -47,7 +47,7 @@ class DescriptorBuffer : public std::streambuf {
 
 int open_for_reading(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(file.string());
+  if (descriptor < 0) fail_read(file.string());
   return descriptor;
 }
 

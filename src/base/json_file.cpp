@@ -99,4 +99,8 @@ std::optional<nlohmann::ordered_json> try_parse_json(std::string_view text, cons
 std::string describe(const nlohmann::json& value) { return describe_value(value); }
 std::string describe(const nlohmann::ordered_json& value) { return describe_value(value); }
 
+std::string json_in_message(const nlohmann::json& value) {
+  return printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), 80);
+}
+
 }  // namespace qpn8

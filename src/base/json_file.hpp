@@ -39,4 +39,7 @@ std::optional<nlohmann::ordered_json> try_parse_json(std::string_view text, cons
 std::string describe(const nlohmann::json& value);
 std::string describe(const nlohmann::ordered_json& value);
 
+/// A value of untrusted JSON as its text, in one line of at most 80 bytes.
+std::string json_in_message(const nlohmann::json& value);
+
 }  // namespace qpn8

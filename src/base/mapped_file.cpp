@@ -13,22 +13,14 @@
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
-namespace {
-
-[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
-  throw Error(Error::bad_file, path.string() + ": " + what);
-}
-
-}  // namespace
-
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const FileDescriptor file = open_regular_file(path, O_RDONLY);
   struct stat status = {};
-  if (fstat(file.get(), &status) != 0) fail(path, std::strerror(errno));
+  if (fstat(file.get(), &status) != 0) fail_file(path, std::strerror(errno));
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* memory = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (memory == MAP_FAILED) fail(path, std::string("cannot be mapped: ") + std::strerror(errno));
+  if (memory == MAP_FAILED) fail_file(path, std::string("cannot be mapped: ") + std::strerror(errno));
   data_ = static_cast<const std::byte*>(memory);
 }
 

@@ -24,6 +24,9 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
+/// Throws Error::bad_file "PATH: WHAT".
+[[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& what);
+
 /// Opens a file with the flags of open(2), which must be a regular one. A folder, a FIFO or a device in its place is
 /// Error::bad_file "PATH: is not a regular file", at once: nothing waits for the other end of a FIFO. Every other fault
 /// is Error::bad_file naming the path.

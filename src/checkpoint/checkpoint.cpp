@@ -12,6 +12,7 @@
 #include "base/directory_entry.hpp"
 #include "base/mapped_file.hpp"
 #include "base/printable.hpp"
+#include "base/regular_file.hpp"
 #include "checkpoint/safetensors_header.hpp"
 #include "checkpoint/shard_index.hpp"
 #include "qpn8/e4m3.hpp"
@@ -22,10 +23,6 @@ namespace qpn8 {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void fail(const fs::path& file, const std::string& what) {
-  throw Error(Error::bad_file, file.string() + ": " + what);
-}
 
 bool by_name(const CheckpointTensor& a, const CheckpointTensor& b) { return a.name < b.name; }
 
@@ -73,7 +70,7 @@ class Checkpoint::Impl {
     } else if (entry_exists(path / "model.safetensors.index.json")) {
       add_shards(read_shard_index(path / "model.safetensors.index.json"));
     } else {
-      fail(path, "holds neither model.safetensors nor model.safetensors.index.json");
+      fail_file(path, "holds neither model.safetensors nor model.safetensors.index.json");
     }
     std::sort(tensors_.begin(), tensors_.end(), by_name);
     check_names_are_unique();
@@ -115,8 +112,8 @@ class Checkpoint::Impl {
     std::sort(listed.begin(), listed.end());
     for (const auto& [tensor, file] : index.file_of_tensor) {
       if (std::binary_search(listed.begin(), listed.end(), tensor)) continue;
-      fail(index.path, fmt::format("tensor {}: is not in {} (shards of another revision?)", printable(tensor),
-                                   printable(index.files[file])));
+      fail_file(index.path, fmt::format("tensor {}: is not in {} (shards of another revision?)", printable(tensor),
+                                        printable(index.files[file])));
     }
   }
 
@@ -126,8 +123,8 @@ class Checkpoint::Impl {
     if (twice == tensors_.end()) return;
     const CheckpointTensor& other = *std::next(twice);
     const auto [low, high] = std::minmax(twice->file, other.file);
-    fail(files_[high],
-         fmt::format("tensor {}: is in {} too, expected one of them", printable(twice->name), files_[low].string()));
+    fail_file(files_[high], fmt::format("tensor {}: is in {} too, expected one of them", printable(twice->name),
+                                        files_[low].string()));
   }
 
   fs::path path_;
@@ -145,15 +142,15 @@ bool Checkpoint::contains(std::string_view name) const { return impl_->find(name
 
 const CheckpointTensor& Checkpoint::tensor(std::string_view name) const {
   const CheckpointTensor* found = impl_->find(name);
-  if (found == nullptr) fail(impl_->path(), fmt::format("tensor {}: is missing", printable(name)));
+  if (found == nullptr) fail_file(impl_->path(), fmt::format("tensor {}: is missing", printable(name)));
   return *found;
 }
 
 const CheckpointTensor& Checkpoint::tensor(std::string_view name, std::span<const std::int64_t> shape) const {
   const CheckpointTensor& found = tensor(name);
   if (!std::equal(shape.begin(), shape.end(), found.shape.begin(), found.shape.end())) {
-    fail(impl_->files()[found.file], fmt::format("tensor {}: shape [{}], the config demands [{}]", printable(name),
-                                                 fmt::join(found.shape, ", "), fmt::join(shape, ", ")));
+    fail_file(impl_->files()[found.file], fmt::format("tensor {}: shape [{}], the config demands [{}]", printable(name),
+                                                      fmt::join(found.shape, ", "), fmt::join(shape, ", ")));
   }
   return found;
 }
@@ -175,8 +172,8 @@ std::vector<float> Checkpoint::floats(const CheckpointTensor& tensor) const {
     case DType::f8_e8m0:
       return decode_all<std::uint8_t>(tensor.bytes, decode_e8m0);
     default:
-      fail(impl_->files()[tensor.file], fmt::format("tensor {}: dtype {}, expected a floating-point type",
-                                                    printable(tensor.name), to_string(tensor.dtype)));
+      fail_file(impl_->files()[tensor.file], fmt::format("tensor {}: dtype {}, expected a floating-point type",
+                                                         printable(tensor.name), to_string(tensor.dtype)));
   }
 }
 

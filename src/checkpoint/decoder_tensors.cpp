@@ -45,9 +45,9 @@ bool has_experts(const Form& form, const ModelConfig& config, std::int64_t layer
          std::find(dense->begin(), dense->end(), layer) == dense->end();
 }
 
-class List {
+class DecoderTensorList {
  public:
-  explicit List(const ModelConfig& config) : config_(config), form_(form_of(config)) {}
+  explicit DecoderTensorList(const ModelConfig& config) : config_(config), form_(form_of(config)) {}
 
   std::vector<ListedTensor> all() {
     const std::int64_t hidden = config_.hidden_size;
@@ -111,6 +111,6 @@ class List {
 
 }  // namespace
 
-std::vector<ListedTensor> list_decoder_tensors(const ModelConfig& config) { return List(config).all(); }
+std::vector<ListedTensor> list_decoder_tensors(const ModelConfig& config) { return DecoderTensorList(config).all(); }
 
 }  // namespace qpn8

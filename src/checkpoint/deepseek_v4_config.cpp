@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_file.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/json_reader.hpp"
 #include "qpn8/error.hpp"
@@ -27,10 +28,6 @@ constexpr double kLargestNumber = 1e6;
 constexpr std::int64_t kMostExperts = 4096;
 constexpr std::int64_t kMostStreams = 16;
 constexpr std::int64_t kMostSteps = 1000;
-
-std::string in_message(const json& value) {
-  return printable(value.dump(-1, ' ', false, json::error_handler_t::replace), 80);
-}
 
 struct LayerKind {
   const char* name;
@@ -176,7 +173,7 @@ class ConfigReader {
         set_kind(i, CompressedAttention::heavy);
       } else {
         throw Error(Error::unsupported, fmt::format("{}: compress_ratios[{}] is {}; known: 0, {}, {}", file_, i,
-                                                    in_message(ratio), kSparseRatio, kHeavyRatio));
+                                                    json_in_message(ratio), kSparseRatio, kHeavyRatio));
       }
     }
   }

@@ -15,9 +15,9 @@ namespace {
 
 /// The layout that DeepSeek publishes: FP8 with block scales for attention and experts, FP32 for what steers the
 /// streams, integers for the layers that choose experts by token.
-class List {
+class DeepseekV4TensorList {
  public:
-  explicit List(const ModelConfig& config)
+  explicit DeepseekV4TensorList(const ModelConfig& config)
       : config_(config), details_(read_deepseek_v4(config)), hidden_(config.hidden_size) {}
 
   std::vector<ListedTensor> all() {
@@ -135,6 +135,8 @@ class List {
 
 }  // namespace
 
-std::vector<ListedTensor> list_deepseek_v4_tensors(const ModelConfig& config) { return List(config).all(); }
+std::vector<ListedTensor> list_deepseek_v4_tensors(const ModelConfig& config) {
+  return DeepseekV4TensorList(config).all();
+}
 
 }  // namespace qpn8

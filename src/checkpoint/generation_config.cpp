@@ -6,8 +6,8 @@
 namespace qpn8 {
 namespace {
 
-GenerationConfig from_json(const nlohmann::json& json, const std::filesystem::path& file) {
-  const JsonReader reader(json, file.string());
+GenerationConfig generation_config_of(const nlohmann::json& object, const std::filesystem::path& file) {
+  const JsonReader reader(object, file.string());
   constexpr double kUnbounded = 1e6;
   GenerationConfig config;
   config.eos_tokens = reader.token_ids("eos_token_id");
@@ -25,11 +25,11 @@ GenerationConfig from_json(const nlohmann::json& json, const std::filesystem::pa
 GenerationConfig load_generation_config(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "generation_config.json";
   if (!entry_exists(file)) return {};
-  return from_json(read_json_file(file, kConfigLimits), file);
+  return generation_config_of(read_json_file(file, kConfigLimits), file);
 }
 
 GenerationConfig parse_generation_config(const std::string& text, const std::filesystem::path& file) {
-  return from_json(parse_json(text, file.string(), kConfigLimits), file);
+  return generation_config_of(parse_json(text, file.string(), kConfigLimits), file);
 }
 
 }  // namespace qpn8

@@ -40,10 +40,6 @@ json decoder_part(json file, const std::string& name) {
   return decoder;
 }
 
-std::string in_message(const json& value) {
-  return printable(value.dump(-1, ' ', false, json::error_handler_t::replace), 80);
-}
-
 bool maps_names_to_objects(const json& object) {
   return !object.empty() && std::all_of(object.begin(), object.end(), [](const json& v) { return v.is_object(); });
 }
@@ -62,7 +58,7 @@ void refuse_contradictions(const JsonReader& config, const json& current, const 
   const auto require_same = [&](const char* key, const json& older, const json& newer, const char* newer_key) {
     if (older == newer) return;
     throw Error(Error::bad_file, fmt::format("{}: {} is {}, rope_parameters.{} is {}, expected the same in both", file,
-                                             key, in_message(older), newer_key, in_message(newer)));
+                                             key, json_in_message(older), newer_key, json_in_message(newer)));
   };
   for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
     const json* older = config.find(key);
@@ -112,7 +108,7 @@ bool read_quantization(const JsonReader& config, const std::string& file) {
   const auto require = [&](const char* key, const json& value, const json& supported) {
     if (value == supported) return;
     throw Error(Error::unsupported, fmt::format("{}: quantization_config.{} is {}, supported is {}", file, key,
-                                                in_message(value), supported.dump()));
+                                                json_in_message(value), supported.dump()));
   };
   require("quant_method", *method, "fp8");
   require("fmt", reader.optional_string("fmt").value_or("e4m3"), "e4m3");
@@ -147,7 +143,7 @@ void read_sizes(const JsonReader& reader, ModelConfig& config) {
   }
 }
 
-ModelConfig from_json(json file_json, const std::filesystem::path& file) {
+ModelConfig model_config_of(json file_json, const std::filesystem::path& file) {
   ModelConfig config;
   config.file = file;
   config.json = decoder_part(std::move(file_json), file.string());
@@ -183,11 +179,11 @@ bool ModelConfig::boolean_or(const char* key, bool fallback) const {
 
 ModelConfig load_model_config(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "config.json";
-  return from_json(read_json_file(file, kConfigLimits), file);
+  return model_config_of(read_json_file(file, kConfigLimits), file);
 }
 
 ModelConfig parse_model_config(const std::string& text, const std::filesystem::path& file) {
-  return from_json(parse_json(text, file.string(), kConfigLimits), file);
+  return model_config_of(parse_json(text, file.string(), kConfigLimits), file);
 }
 
 }  // namespace qpn8

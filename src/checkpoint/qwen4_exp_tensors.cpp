@@ -14,9 +14,9 @@ namespace qpn8 {
 namespace {
 
 /// The layout that Hugging Face's library saves: experts and the parts of n-gram tables one tensor each.
-class List {
+class Qwen4ExpTensorList {
  public:
-  explicit List(const ModelConfig& config)
+  explicit Qwen4ExpTensorList(const ModelConfig& config)
       : config_(config),
         hidden_(config.hidden_size),
         streams_(config.integer_or("hc_count", 4, 1)),
@@ -170,6 +170,6 @@ class List {
 
 }  // namespace
 
-std::vector<ListedTensor> list_qwen4_exp_tensors(const ModelConfig& config) { return List(config).all(); }
+std::vector<ListedTensor> list_qwen4_exp_tensors(const ModelConfig& config) { return Qwen4ExpTensorList(config).all(); }
 
 }  // namespace qpn8

@@ -18,22 +18,22 @@ void check_range(const char* flag, std::int64_t value, std::int64_t least, std::
   throw Error(Error::bad_argument, fmt::format("{} {}: expected {} to {}", flag, value, least, most));
 }
 
-void reduce_layers(nlohmann::json& json, std::int64_t published, std::int64_t layers) {
+void reduce_layers(nlohmann::json& reduced, std::int64_t published, std::int64_t layers) {
   check_range("--layers", layers, 1, published);
-  json["num_hidden_layers"] = layers;
+  reduced["num_hidden_layers"] = layers;
   for (const char* key : kPerLayer) {
-    const auto list = json.find(key);
-    if (list == json.end() || !list->is_array() || static_cast<std::int64_t>(list->size()) <= layers) continue;
+    const auto list = reduced.find(key);
+    if (list == reduced.end() || !list->is_array() || static_cast<std::int64_t>(list->size()) <= layers) continue;
     list->erase(list->begin() + layers, list->end());
   }
 }
 
-void reduce_experts(nlohmann::json& json, const ModelConfig& config, std::int64_t experts) {
+void reduce_experts(nlohmann::json& reduced, const ModelConfig& config, std::int64_t experts) {
   bool found = false;
   for (const char* key : kExperts) {
-    if (!json.contains(key)) continue;
+    if (!reduced.contains(key)) continue;
     check_range("--experts", experts, config.integer("num_experts_per_tok", 1), config.integer(key, 1));
-    json[key] = experts;
+    reduced[key] = experts;
     found = true;
   }
   if (!found) {
@@ -41,24 +41,24 @@ void reduce_experts(nlohmann::json& json, const ModelConfig& config, std::int64_
   }
 }
 
-void reduce_tables(nlohmann::json& json, const ModelConfig& config, std::int64_t rows) {
+void reduce_tables(nlohmann::json& reduced, const ModelConfig& config, std::int64_t rows) {
   constexpr const char* kRows = "ngram_vocab_size_base";
-  if (!json.contains(kRows)) {
+  if (!reduced.contains(kRows)) {
     throw Error(Error::bad_argument,
                 fmt::format("--ngram-rows {}: model_type {} has no n-gram tables", rows, config.model_type));
   }
   check_range("--ngram-rows", rows, 2, config.integer(kRows, 2));
-  json[kRows] = rows;
+  reduced[kRows] = rows;
 }
 
 }  // namespace
 
 ModelConfig reduced_config(const ModelConfig& config, const Reduction& reduction) {
-  nlohmann::json json = config.json;
-  if (reduction.layers) reduce_layers(json, config.layers, *reduction.layers);
-  if (reduction.experts) reduce_experts(json, config, *reduction.experts);
-  if (reduction.ngram_rows) reduce_tables(json, config, *reduction.ngram_rows);
-  return parse_model_config(json.dump(), config.file);
+  nlohmann::json reduced = config.json;
+  if (reduction.layers) reduce_layers(reduced, config.layers, *reduction.layers);
+  if (reduction.experts) reduce_experts(reduced, config, *reduction.experts);
+  if (reduction.ngram_rows) reduce_tables(reduced, config, *reduction.ngram_rows);
+  return parse_model_config(reduced.dump(), config.file);
 }
 
 }  // namespace qpn8

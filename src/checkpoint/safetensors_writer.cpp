@@ -20,15 +20,16 @@ std::vector<TensorSpec> in_file_order(std::vector<TensorSpec> tensors) {
 
 /// The length in 8 bytes, then the JSON padded with spaces so that the data begins at a multiple of 8.
 std::string header_of(const std::vector<TensorSpec>& tensors) {
-  auto json = nlohmann::json::object();
-  json["__metadata__"] = {{"format", "pt"}};
+  auto header = nlohmann::json::object();
+  header["__metadata__"] = {{"format", "pt"}};
   std::size_t offset = 0;
   for (const TensorSpec& tensor : tensors) {
     const std::size_t end = offset + tensor.bytes();
-    json[tensor.name] = {{"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    header[tensor.name] = {
+        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text = json.dump();
+  std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string length;
   for (std::size_t shift = 0; shift < 64; shift += 8) length += static_cast<char>(text.size() >> shift & 0xffU);

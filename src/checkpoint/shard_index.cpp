@@ -7,14 +7,11 @@
 #include "base/json_file.hpp"
 #include "base/mapped_file.hpp"
 #include "base/printable.hpp"
+#include "base/regular_file.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
-
-[[noreturn]] void fail(const std::filesystem::path& index, const std::string& what) {
-  throw Error(Error::bad_file, index.string() + ": " + what);
-}
 
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -28,28 +25,28 @@ void check_files_exist(const ShardIndex& index) {
     if (!std::filesystem::exists(index.path.parent_path() / file, ignored)) missing.push_back(file);
   }
   if (missing.empty()) return;
-  fail(index.path, fmt::format("names {}, which is missing ({} of {} files {})", printable(missing.front()),
-                               missing.size(), index.files.size(), missing.size() == 1 ? "is" : "are"));
+  fail_file(index.path, fmt::format("names {}, which is missing ({} of {} files {})", printable(missing.front()),
+                                    missing.size(), index.files.size(), missing.size() == 1 ? "is" : "are"));
 }
 
 }  // namespace
 
 ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path& path) {
-  const nlohmann::json json = parse_json(text, path.string());
-  const auto map = json.is_object() ? json.find("weight_map") : json.end();
-  if (map == json.end() || !map->is_object() || map->empty()) {
-    fail(path, "expected an object \"weight_map\" of tensor names and the files that hold them");
+  const nlohmann::json root = parse_json(text, path.string());
+  const auto map = root.is_object() ? root.find("weight_map") : root.end();
+  if (map == root.end() || !map->is_object() || map->empty()) {
+    fail_file(path, "expected an object \"weight_map\" of tensor names and the files that hold them");
   }
   ShardIndex index;
   index.path = path;
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string()) {
-      fail(path, fmt::format("tensor {}: {}, expected a file name", printable(tensor), describe(file)));
+      fail_file(path, fmt::format("tensor {}: {}, expected a file name", printable(tensor), describe(file)));
     }
     const auto& name = file.get_ref<const std::string&>();
     if (!is_plain_name(name)) {
-      fail(path, fmt::format("tensor {}: {} is not a plain file name (a shard lies beside its index)",
-                             printable(tensor), in_quotes(name)));
+      fail_file(path, fmt::format("tensor {}: {} is not a plain file name (a shard lies beside its index)",
+                                  printable(tensor), in_quotes(name)));
     }
     index.files.push_back(name);
   }

@@ -57,11 +57,6 @@ std::vector<std::int64_t> parse_list(const char* flag, const std::string& list, 
   return values;
 }
 
-void check_range(const char* flag, std::int64_t value, std::int64_t least, std::int64_t most) {
-  if (value >= least && value <= most) return;
-  throw Error(Error::bad_argument, fmt::format("{} {}: expected {} to {}", flag, value, least, most));
-}
-
 void choose_parts(const std::string& list, BenchOptions& options) {
   struct Part {
     std::string_view name;

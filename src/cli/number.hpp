@@ -1,8 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -38,6 +41,12 @@ std::vector<Number> parse_numbers(const std::string& flag, const std::string& li
     begin = end + 1;
   }
   return numbers;
+}
+
+/// Error::bad_argument naming `flag` unless least <= value <= most.
+inline void check_range(const char* flag, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most) return;
+  throw Error(Error::bad_argument, fmt::format("{} {}: expected {} to {}", flag, value, least, most));
 }
 
 /// A flag with one number.

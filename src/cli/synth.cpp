@@ -38,11 +38,6 @@ DType dtype_of(const std::string& name) {
   throw Error(Error::bad_argument, fmt::format("--dtype {}: expected f16 or bf16", name));
 }
 
-void check_range(const char* flag, std::int64_t value, std::int64_t least, std::int64_t most) {
-  if (value >= least && value <= most) return;
-  throw Error(Error::bad_argument, fmt::format("{} {}: expected {} to {}", flag, value, least, most));
-}
-
 void synth(const SynthOptions& options, const CLI::App& command) {
   const auto given = [&](const char* flag, std::int64_t value) {
     return command.count(flag) > 0 ? std::optional(value) : std::nullopt;

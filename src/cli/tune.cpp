@@ -68,11 +68,6 @@ Contract base_of(const Plan& plan, const EngineOptions& options) {
                            [&](const Contract& a, const Contract& b) { return admitted_by(a) < admitted_by(b); });
 }
 
-void check_range(const char* flag, std::int64_t value, std::int64_t least, std::int64_t most) {
-  if (value >= least && value <= most) return;
-  throw Error(Error::bad_argument, fmt::format("{} {}: expected {} to {}", flag, value, least, most));
-}
-
 void tune_model(const TuneCommand& command) {
   check_range("--repeats", command.repeats.counted, 1, 1000);
   check_range("--rotation-mb", command.rotation_mb, 0, std::int64_t{1} << 20);

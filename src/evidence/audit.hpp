@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,9 @@ enum class AuditReference : std::uint8_t {
   original,  ///< the FP32 product of the checkpoint's own weights
   fallback,  ///< the dense fallback in the same process: the served weight dequantised, then a dense product
 };
+
+inline constexpr std::array kAuditReferences = {AuditReference::fallback, AuditReference::fp64,
+                                                AuditReference::original};
 
 /// "fp64", "original", "fallback".
 std::string_view to_string(AuditReference reference);

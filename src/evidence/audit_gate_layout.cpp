@@ -19,13 +19,13 @@
 namespace qpn8 {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x6709;
+constexpr std::uint64_t kLayoutSeed = 0x6709;
 constexpr std::int64_t kGroups = 2;
 constexpr std::size_t kTinyWorkspace = 1024;
 // Of an FP32 sum, and of FP16 outputs where a device has those; a quantised weight is fifty times as far off.
 constexpr double kSameWeightsL2 = 5e-4;
 
-Matrix<float> gaussian(std::int64_t rows, std::int64_t k, std::uint64_t seed = kSeed) {
+Matrix<float> layout_input(std::int64_t rows, std::int64_t k, std::uint64_t seed = kLayoutSeed) {
   return synthetic_activations(ActivationPattern::gaussian, rows, k, seed);
 }
 
@@ -155,7 +155,7 @@ std::string grouped_fault(const GateSubject& subject) {
   const std::int64_t k = source->plan->tensor.k;
   const std::int64_t n = source->plan->tensor.n / kGroups;
   for (const std::int64_t m : {1, 9}) {
-    const Matrix<float> x = gaussian(m, kGroups * k);
+    const Matrix<float> x = layout_input(m, kGroups * k);
     const Matrix<float> y = grouped_product(backend, groups, x);
     for (std::int64_t g = 0; g < kGroups; ++g) {
       const ServedWeight served(groups[static_cast<std::size_t>(g)].source);
@@ -178,7 +178,7 @@ std::string excluded_fault(const GateSubject& subject, const std::string& role) 
   LinearSource source = subject.sources.front();
   source.plan = &plan;
   const std::unique_ptr<Linear> weight = backend.load_linear(source);
-  const Matrix<float> x = gaussian(9, weight->k());
+  const Matrix<float> x = layout_input(9, weight->k());
   const ExactProduct exact = exact_product(ServedWeight(source), x, subject.team);
   for (const std::int64_t m : {1, 9}) {
     const Matrix<float> y = product_by_steps(backend, *weight, x, m, backend.activation_type());
@@ -196,7 +196,7 @@ std::string shared_workspace_fault(const GateSubject& subject) {
   for (const LinearSource& source : subject.sources) weights.push_back(backend.load_linear(source));
   for (const std::int64_t m : {9, 17}) {
     const auto run = [&](std::size_t i) {
-      return product_by_steps(backend, *weights[i], gaussian(m, weights[i]->k(), kSeed + i), m,
+      return product_by_steps(backend, *weights[i], layout_input(m, weights[i]->k(), kLayoutSeed + i), m,
                               backend.activation_type());
     };
     std::vector<Matrix<float>> first;
@@ -218,7 +218,7 @@ std::string small_workspace_fault(const GateSubject& subject) {
   for (const LinearSource& source : subject.sources) {
     try {
       const std::unique_ptr<Linear> weight = small->load_linear(source);
-      product_by_steps(*small, *weight, gaussian(9, weight->k()), 9, small->activation_type());
+      product_by_steps(*small, *weight, layout_input(9, weight->k()), 9, small->activation_type());
     } catch (const Error&) {
       continue;
     }

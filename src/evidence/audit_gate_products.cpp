@@ -16,21 +16,21 @@ namespace qpn8 {
 namespace {
 
 constexpr std::array<std::int64_t, 2> kSteps = {1, 9};
-constexpr std::uint64_t kSeed = 0x9a7e;
+constexpr std::uint64_t kProductSeed = 0x9a7e;
 // Far from the variants that engines give their passes.
 constexpr int kFirstVariant = 1000;
 // E4M3 rounds a weight by 2.6 % on average and by 6.25 % at most; a checkpoint's own codes are not rounded again.
 constexpr double kQuantisedL2 = 0.05;
 constexpr double kStoredL2 = 1e-3;
 
-Matrix<float> gaussian(std::int64_t rows, std::int64_t k, std::uint64_t seed = kSeed) {
+Matrix<float> product_input(std::int64_t rows, std::int64_t k, std::uint64_t seed = kProductSeed) {
   return synthetic_activations(ActivationPattern::gaussian, rows, k, seed);
 }
 
 /// Inputs of a check by shares; a multiple of both steps.
 Matrix<float> many_inputs(const Linear& weight, std::int64_t least_outputs) {
   const std::int64_t rows = (least_outputs + weight.n() - 1) / std::max<std::int64_t>(weight.n(), 1);
-  return gaussian((rows + 8) / 9 * 9, weight.k());
+  return product_input((rows + 8) / 9 * 9, weight.k());
 }
 
 bool rounds_to_fp16(Backend& backend) { return backend.activation_type() == DType::f16; }
@@ -44,7 +44,7 @@ bool same_bits(const Matrix<float>& a, const Matrix<float>& b) {
 std::string fp64_fault(const GateSubject& subject, const LinearSource& source) {
   Backend& backend = subject.backend;
   const std::unique_ptr<Linear> weight = backend.load_linear(source);
-  const Matrix<float> x = gaussian(9, weight->k());
+  const Matrix<float> x = product_input(9, weight->k());
   const ExactProduct exact = exact_product(ServedWeight(source), x, subject.team);
   for (const std::int64_t m : kSteps) {
     const Matrix<float> y = product_by_steps(backend, *weight, x, m, backend.activation_type());
@@ -108,8 +108,8 @@ std::string replay_fault(const GateSubject& subject, std::size_t index) {
       step.replay(kFirstVariant + static_cast<int>(index), x.view(), y.view());
       return y;
     };
-    const Matrix<float> first_x = gaussian(m, weight->k(), kSeed + 1);
-    const Matrix<float> other_x = gaussian(m, weight->k(), kSeed + 2);
+    const Matrix<float> first_x = product_input(m, weight->k(), kProductSeed + 1);
+    const Matrix<float> other_x = product_input(m, weight->k(), kProductSeed + 2);
     const Matrix<float> first = run(first_x);
     const Matrix<float> other = run(other_x);
     const std::string fault =

@@ -10,6 +10,7 @@
 #include "base/atomic_file.hpp"
 #include "base/json_rows.hpp"
 #include "evidence/audit_tables.hpp"
+#include "evidence/markdown_table.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
@@ -20,7 +21,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMarkdownRows = 40;
 constexpr std::size_t kTerminalRows = 10;
 constexpr std::size_t kNamedRows = 6;
-constexpr std::array kReferences = {AuditReference::fallback, AuditReference::fp64, AuditReference::original};
 
 Json to_json(const AuditRow& row) {
   return {{"name", row.name},
@@ -52,25 +52,6 @@ Json to_json(const GateResult& gate) {
         {{"name", check.name}, {"subject", check.subject}, {"passed", check.passed}, {"detail", check.detail}});
   }
   return {{"passed", gate.passed()}, {"checks", std::move(checks)}};
-}
-
-/// A row of a Markdown table; a contract's reason may hold a bar.
-std::string markdown_row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) {
-    line += ' ';
-    for (const char c : cell) line += c == '|' ? std::string("\\|") : std::string(1, c);
-    line += " |";
-  }
-  return line + "\n";
-}
-
-std::string markdown(const Table& table) {
-  std::string text = markdown_row(table.header) + "|";
-  for (std::size_t i = 0; i < table.header.size(); ++i) text += "---|";
-  text += "\n";
-  for (const auto& row : table.rows) text += markdown_row(row);
-  return text + "\n";
 }
 
 /// Columns as wide as their widest cell.
@@ -115,8 +96,9 @@ std::string fused_section(const AuditResult& result) {
          "The fused form is nearer to FP64 than the fallback is, but it is not the fallback: a model on it gives other "
          "texts, and no bound of retained schedules holds.\n\n" +
          fused_lines(result, "- ") + "\n" +
-         markdown(worst_rows(result.fused, AuditReference::fallback, result.bounds, kMarkdownRows)) +
-         "Against FP64:\n\n" + markdown(worst_rows(result.fused, AuditReference::fp64, result.bounds, kTerminalRows));
+         markdown_table(worst_rows(result.fused, AuditReference::fallback, result.bounds, kMarkdownRows)) +
+         "Against FP64:\n\n" +
+         markdown_table(worst_rows(result.fused, AuditReference::fp64, result.bounds, kTerminalRows));
 }
 
 }  // namespace
@@ -127,7 +109,7 @@ Json to_json(const AuditResult& result) {
     admissions.push_back({{"role", answer.role}, {"admitted", answer.admitted}, {"reason", answer.reason}});
   }
   Json references = Json::object();
-  for (const AuditReference reference : kReferences)
+  for (const AuditReference reference : kAuditReferences)
     references[std::string(to_string(reference))] = meaning_of(reference);
   return {{"passed", passed(result)},
           {"bounds",
@@ -148,7 +130,7 @@ std::string to_markdown(const AuditResult& result) {
       fmt::format("# Operator audit: {}\n\n{}\n", passed(result) ? "passed" : "NOT passed", bounds_line(result));
   if (result.gate) text += "\n" + gate_line(*result.gate) + "\n";
   text += "\n## What is compared\n\n";
-  for (const AuditReference reference : kReferences) {
+  for (const AuditReference reference : kAuditReferences) {
     text += fmt::format("- **{}**: {}.\n", to_string(reference), meaning_of(reference));
   }
   text +=
@@ -157,13 +139,13 @@ std::string to_markdown(const AuditResult& result) {
       "rounded, "
       "where one flipped rounding in 400 is 1.5e-5, whatever caused it. The bounds are on exact FP16 and relative "
       "L2.\n\n" +
-      markdown(audit_summary(result));
-  for (const AuditReference reference : kReferences) {
+      markdown_table(audit_summary(result));
+  for (const AuditReference reference : kAuditReferences) {
     const Table table = worst_rows(result.rows, reference, result.bounds, kMarkdownRows);
-    text += fmt::format("## Worst rows against {}\n\n", to_string(reference)) + markdown(table);
+    text += fmt::format("## Worst rows against {}\n\n", to_string(reference)) + markdown_table(table);
   }
   text += fused_section(result);
-  if (result.gate) text += "## Gate\n\n" + markdown(gate_table(*result.gate));
+  if (result.gate) text += "## Gate\n\n" + markdown_table(gate_table(*result.gate));
   if (!result.notes.empty()) text += "## Not measured\n\n";
   for (const std::string& note : result.notes) text += fmt::format("- {}\n", note);
   text += "\n## Run\n\n";
@@ -171,13 +153,13 @@ std::string to_markdown(const AuditResult& result) {
   for (const auto& [key, value] : result.run.items()) {
     run.rows.push_back({key, value.is_string() ? value.get<std::string>() : value.dump()});
   }
-  return text + markdown(run) + "All rows are in audit.json.\n";
+  return text + markdown_table(run) + "All rows are in audit.json.\n";
 }
 
 std::string to_text(const AuditResult& result) {
   std::string text = aligned(worst_rows(result.rows, AuditReference::fallback, result.bounds, kTerminalRows)) +
                      aligned(audit_summary(result));
-  for (const AuditReference reference : kReferences) {
+  for (const AuditReference reference : kAuditReferences) {
     text += fmt::format("{:<9} {}\n", to_string(reference), meaning_of(reference));
   }
   text += "\n";

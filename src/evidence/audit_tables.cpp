@@ -9,9 +9,7 @@
 namespace qpn8 {
 namespace {
 
-constexpr std::array kReferences = {AuditReference::fallback, AuditReference::fp64, AuditReference::original};
-
-std::string percent(double fraction) { return fmt::format("{:.3f} %", fraction * 100); }
+std::string exact_percent(double fraction) { return fmt::format("{:.3f} %", fraction * 100); }
 std::string small(double value) { return value == 0 ? "0" : fmt::format("{:.3e}", value); }
 
 /// Of all rows of a kind.
@@ -39,14 +37,14 @@ std::tuple<bool, double, double> badness(const AuditRow& row, const AuditBounds&
 }
 
 void add_summary(Table& table, const std::vector<AuditRow>& rows, std::string_view route) {
-  for (const AuditReference reference : kReferences) {
+  for (const AuditReference reference : kAuditReferences) {
     Worst worst;
     for (const AuditRow& row : rows) {
       if (row.route == route && row.reference == reference) worst.add(row.measures);
     }
     if (worst.rows == 0) continue;
     table.rows.push_back({std::string(route), std::string(to_string(reference)), std::to_string(worst.rows),
-                          percent(worst.exact), small(worst.relative_l2), small(worst.relative_l2_fp16),
+                          exact_percent(worst.exact), small(worst.relative_l2), small(worst.relative_l2_fp16),
                           std::to_string(worst.ulp)});
   }
 }
@@ -87,8 +85,9 @@ Table worst_rows(const std::vector<AuditRow>& rows, AuditReference reference, co
   for (std::size_t i = 0; i < std::min(most, chosen.size()); ++i) {
     const AuditRow& row = *chosen[i];
     table.rows.push_back({row.name, fmt::format("{} x {}", row.k, row.n), std::to_string(row.m),
-                          std::string(to_string(row.pattern)), row.route, percent(row.measures.exact_fp16_fraction),
-                          small(row.measures.relative_l2), small(row.measures.relative_l2_fp16),
+                          std::string(to_string(row.pattern)), row.route,
+                          exact_percent(row.measures.exact_fp16_fraction), small(row.measures.relative_l2),
+                          small(row.measures.relative_l2_fp16),
                           row.measures.finite ? std::to_string(row.measures.max_ulp) : "not finite"});
   }
   return table;

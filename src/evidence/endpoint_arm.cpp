@@ -176,10 +176,11 @@ HttpLimits EndpointArm::limits() const {
   // roles and usage) has a megabyte.
   constexpr std::int64_t kBytesAToken = 4096;
   constexpr std::int64_t kOther = std::int64_t{1} << 20;
-  constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;
+  constexpr std::int64_t kMostCountedTokens = std::int64_t{1} << 20;
   return {.silence = std::chrono::seconds(options_.timeout_s),
           .total = std::chrono::seconds(options_.request_timeout_s),
-          .body_bytes = static_cast<std::size_t>(kOther + kBytesAToken * std::min(request_.max_tokens, kMostTokens))};
+          .body_bytes =
+              static_cast<std::size_t>(kOther + kBytesAToken * std::min(request_.max_tokens, kMostCountedTokens))};
 }
 
 Json EndpointArm::config() const {

@@ -47,7 +47,7 @@ std::string html_table(const Table& table, Cells cells) {
   return html + "</tbody></table></div>\n";
 }
 
-std::string number(const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : "none"; }
+std::string number_or_none(const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : "none"; }
 
 std::string output_column(std::string_view name, std::string_view css, const ItemRecord& record) {
   const std::string_view mark = !record.correct ? "" : *record.correct ? " right" : " wrong";
@@ -55,18 +55,18 @@ std::string output_column(std::string_view name, std::string_view css, const Ite
       "<div class=\"output {}\"><p><b>{}</b>{} &middot; value {} &middot; last number {} &middot; {} tokens &middot; "
       "{:.1f} "
       "tok/s &middot; {}</p><pre>{}</pre></div>\n",
-      css, name, mark, number(record.value), number(record.last_number), record.output_tokens,
+      css, name, mark, number_or_none(record.value), number_or_none(record.last_number), record.output_tokens,
       record.decode_tokens_per_s, html_text(record.finish_reason), html_text(record.answer));
 }
 
-std::string items_section(std::string_view title, const std::vector<NotableItem>& items) {
+std::string html_items_section(std::string_view title, const std::vector<NotableItem>& items) {
   std::string html = fmt::format("<section><h2>{} <span class=\"count\">{}</span></h2>\n", title, items.size());
   if (items.empty()) html += "<p>None.</p>\n";
   for (const NotableItem& item : items) {
     const auto& [a, b, aa] = *item.records;
-    html +=
-        fmt::format("<details><summary><b>{}</b> (seed {}): {}; expected {}, A {}, B {}</summary>\n", html_text(a.id),
-                    a.seed, html_text(item.why), number(a.expected), number(a.value), number(b.value));
+    html += fmt::format("<details><summary><b>{}</b> (seed {}): {}; expected {}, A {}, B {}</summary>\n",
+                        html_text(a.id), a.seed, html_text(item.why), number_or_none(a.expected),
+                        number_or_none(a.value), number_or_none(b.value));
     html += "<div class=\"outputs\">" + output_column("A", "a", a) + output_column("B", "b", b) + "</div></details>\n";
   }
   return html + "</section>\n";
@@ -113,8 +113,8 @@ std::string to_html(const AbResult& result) {
   html += "<div class=\"pair\">" + table_section("Arms", arms_table(result), Cells::figures) +
           table_section("Differences", paired_table(result), Cells::figures) + "</div>\n";
   html += figures_section(result);
-  html += items_section("Items that one arm alone got right", discordant_items(result.items));
-  html += items_section("Outlying items", outlying_items(result.items));
+  html += html_items_section("Items that one arm alone got right", discordant_items(result.items));
+  html += html_items_section("Outlying items", outlying_items(result.items));
   html += table_section("Run", run_table(result), Cells::text);
   const Table plan = plan_table(result);
   if (!plan.rows.empty()) html += table_section("Plan of B", plan, Cells::text);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "evidence/markdown_table.hpp"
 #include "evidence/notable_items.hpp"
 #include "evidence/report_tables.hpp"
 
@@ -15,21 +16,6 @@ namespace {
 constexpr std::size_t kMostItems = 30;  ///< a pull request is no place for more; the HTML report has them all
 constexpr std::size_t kTextCharacters = 160;
 
-/// Text that stays one cell of a table and is taken literally.
-std::string cell_text(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == '\t' || c == '\0') {
-      safe += ' ';
-    } else {
-      static constexpr std::string_view kMarks = "\\|`*_<>[]#~$";
-      if (kMarks.find(c) != std::string_view::npos) safe += '\\';
-      safe += c;
-    }
-  }
-  return safe;
-}
-
 /// The end of a text, where its answer is, cut between UTF-8 characters.
 std::string_view text_end(std::string_view text) {
   if (text.size() <= kTextCharacters) return text;
@@ -38,30 +24,17 @@ std::string_view text_end(std::string_view text) {
   return text.substr(begin);
 }
 
-std::string markdown_row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += " " + cell_text(cell) + " |";
-  return line + "\n";
-}
+std::string number_or_dash(const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : "-"; }
 
-std::string markdown_table(const Table& table) {
-  std::string text = markdown_row(table.header) + "|";
-  for (std::size_t i = 0; i < table.header.size(); ++i) text += "---|";
-  text += "\n";
-  for (const auto& row : table.rows) text += markdown_row(row);
-  return text + "\n";
-}
-
-std::string number(const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : "-"; }
-
-std::string items_section(std::string_view title, const std::vector<NotableItem>& items) {
+std::string markdown_items_section(std::string_view title, const std::vector<NotableItem>& items) {
   std::string text = fmt::format("## {}\n\n", title);
   if (items.empty()) return text + "None.\n\n";
   Table table{{"item", "why", "expected", "A", "B", "A's text ends", "B's text ends"}, {}};
   for (std::size_t i = 0; i < std::min(items.size(), kMostItems); ++i) {
     const auto& [a, b, aa] = *items[i].records;
-    table.rows.push_back({fmt::format("{} (seed {})", a.id, a.seed), items[i].why, number(a.expected), number(a.value),
-                          number(b.value), std::string(text_end(a.answer)), std::string(text_end(b.answer))});
+    table.rows.push_back({fmt::format("{} (seed {})", a.id, a.seed), items[i].why, number_or_dash(a.expected),
+                          number_or_dash(a.value), number_or_dash(b.value), std::string(text_end(a.answer)),
+                          std::string(text_end(b.answer))});
   }
   text += markdown_table(table);
   if (items.size() > kMostItems) text += fmt::format("{} more are in report.html.\n\n", items.size() - kMostItems);
@@ -73,17 +46,17 @@ std::string items_section(std::string_view title, const std::vector<NotableItem>
 std::string to_markdown(const AbResult& result) {
   const Verdict& verdict = result.verdict;
   std::string text = fmt::format("# A/B: {}, {}\n\n{}.\n\n", to_string(verdict.quality), to_string(verdict.speed),
-                                 cell_text(verdict.recommendation));
-  for (const std::string& reason : verdict.reasons) text += fmt::format("- {}\n", cell_text(reason));
+                                 markdown_text(verdict.recommendation));
+  for (const std::string& reason : verdict.reasons) text += fmt::format("- {}\n", markdown_text(reason));
   text += "\n## Arms\n\n" + markdown_table(arms_table(result));
   text += "## Differences\n\n" + markdown_table(paired_table(result));
-  text += items_section("Items that one arm alone got right", discordant_items(result.items));
-  text += items_section("Outlying items", outlying_items(result.items));
+  text += markdown_items_section("Items that one arm alone got right", discordant_items(result.items));
+  text += markdown_items_section("Outlying items", outlying_items(result.items));
   text += "## Run\n\n" + markdown_table(run_table(result));
   const Table plan = plan_table(result);
   if (!plan.rows.empty()) text += "## Plan of B\n\n" + markdown_table(plan);
   text += "## Definitions\n\n";
-  for (const std::string& definition : definitions()) text += fmt::format("- {}\n", cell_text(definition));
+  for (const std::string& definition : definitions()) text += fmt::format("- {}\n", markdown_text(definition));
   return text;
 }
 

@@ -12,10 +12,10 @@
 namespace qpn8 {
 namespace {
 
-std::string points(double fraction) { return signed_text(fraction * 100); }
+std::string signed_points(double fraction) { return signed_text(fraction * 100); }
 
-std::string points(const Interval& interval) {
-  return fmt::format("{} to {} points", points(interval.low), points(interval.high));
+std::string signed_points(const Interval& interval) {
+  return fmt::format("{} to {} points", signed_points(interval.low), signed_points(interval.high));
 }
 
 /// The multiple of the present items at which the same rates would show non-inferiority; nothing within 100 times.
@@ -32,20 +32,22 @@ Quality judge_accuracy(const PairedSummary& paired, double margin, std::vector<s
     reasons.emplace_back("the data set has no expected answers, so accuracy decides nothing");
     return Quality::undecided;
   }
-  const std::string measured = fmt::format("accuracy of B minus A is {} points, 95 % interval {}",
-                                           points(paired.correct.difference()), points(paired.accuracy_diff_ci));
+  const std::string measured =
+      fmt::format("accuracy of B minus A is {} points, 95 % interval {}", signed_points(paired.correct.difference()),
+                  signed_points(paired.accuracy_diff_ci));
   if (paired.accuracy_diff_ci.high < -margin) {
-    reasons.push_back(fmt::format("{}: all of it below the margin of {}", measured, points(-margin)));
+    reasons.push_back(fmt::format("{}: all of it below the margin of {}", measured, signed_points(-margin)));
     return Quality::inferior;
   }
   if (paired.accuracy_diff_ci.low > -margin) {
-    reasons.push_back(fmt::format("{}: all of it above the margin of {}", measured, points(-margin)));
+    reasons.push_back(fmt::format("{}: all of it above the margin of {}", measured, signed_points(-margin)));
     return Quality::non_inferior;
   }
   const std::optional<std::int64_t> needed = items_to_decide(paired.correct, margin);
   const std::string outlook = needed ? fmt::format("at these rates about {} pairs would decide", *needed)
                                      : "more items at these rates would not show it either";
-  reasons.push_back(fmt::format("{}: it reaches below the margin of {}; {}", measured, points(-margin), outlook));
+  reasons.push_back(
+      fmt::format("{}: it reaches below the margin of {}; {}", measured, signed_points(-margin), outlook));
   return Quality::undecided;
 }
 
@@ -56,8 +58,8 @@ Quality judge_rate(std::string_view name, const PairedCounts& counts, double bou
   const Interval interval = newcombe_paired(counts);
   const bool proved = interval.low > bound;
   reasons.push_back(fmt::format("the rate of {} outputs rises by {} points, 95 % interval {}: {} the bound of {}", name,
-                                points(rise), points(interval), proved ? "all of it above" : "it reaches below",
-                                points(bound)));
+                                signed_points(rise), signed_points(interval),
+                                proved ? "all of it above" : "it reaches below", signed_points(bound)));
   return proved ? Quality::inferior : Quality::undecided;
 }
 

@@ -15,7 +15,6 @@ namespace {
 using nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr double kGb = 1e9;
 constexpr double kMb = 1e6;
 
 const char* name_of(Route route) { return route == Route::qpn8 ? "qpn8" : "dense"; }

@@ -10,6 +10,8 @@
 
 namespace qpn8 {
 
+inline constexpr double kGb = 1e9;  ///< bytes
+
 /// What one candidate of a comparison measured, a number a round.
 using Samples = std::vector<double>;
 

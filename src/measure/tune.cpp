@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kManyRows = kMaxPackedRows;
 constexpr double kLargestError = 1e-5;
-constexpr std::int64_t kSampleBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kTuneSampleBytes = std::int64_t{64} << 20;
 
 /// Packed random weights of one shape, as many as no cache holds.
 class PackedRotation {
@@ -67,7 +67,7 @@ class Products {
  public:
   Products(PackedRotation& rotation, std::int64_t rotation_bytes, const TensorDesc& tensor, ThreadTeam& team)
       : rotation_(rotation), team_(team), x_(random_matrix(kManyRows, tensor.k)), y_(kManyRows, tensor.n) {
-    calls_ = std::max<std::int64_t>(1, std::min(kSampleBytes, rotation_bytes) / rotation.bytes());
+    calls_ = std::max<std::int64_t>(1, std::min(kTuneSampleBytes, rotation_bytes) / rotation.bytes());
   }
 
   /// Seconds a product of so many rows.

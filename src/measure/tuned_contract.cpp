@@ -13,8 +13,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr double kGb = 1e9;
-
 const ScheduleTrial& chosen(const TunedShape& shape) { return shape.trials[shape.chosen]; }
 
 /// Bytes a second at one row, as a fraction of the probe's.

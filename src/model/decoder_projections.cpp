@@ -34,9 +34,9 @@ std::vector<SplitDimension> split_dimensions(const ModelConfig& config, const De
 }
 
 /// Lists the projections of a decoder layer by layer; sizes are those of one rank.
-class Lister {
+class DecoderProjectionLister {
  public:
-  Lister(const ModelConfig& config, const DecoderSpec& spec, const Topology& topology)
+  DecoderProjectionLister(const ModelConfig& config, const DecoderSpec& spec, const Topology& topology)
       : config_(config), spec_(spec), tp_(topology.tp) {
     require_gated_silu(config);
     rope_frequencies(config);  // has no part in a projection, but what `run` refuses `plan` must refuse too
@@ -131,7 +131,7 @@ class Lister {
 
 std::vector<Projection> decoder_projections(const ModelConfig& config, const DecoderSpec& spec,
                                             const Topology& topology) {
-  return Lister(config, spec, topology).list();
+  return DecoderProjectionLister(config, spec, topology).list();
 }
 
 }  // namespace qpn8

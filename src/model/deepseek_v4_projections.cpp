@@ -10,9 +10,9 @@ namespace qpn8 {
 namespace {
 
 /// Lists the projections layer by layer; sizes are those of one rank.
-class Lister {
+class DeepseekV4ProjectionLister {
  public:
-  Lister(const ModelConfig& config, const Topology& topology)
+  DeepseekV4ProjectionLister(const ModelConfig& config, const Topology& topology)
       : config_(config), details_(read_deepseek_v4(config)), hidden_(config.hidden_size), tp_(topology.tp) {
     require_gated_silu(config);
     deepseek_v4_rope(config, details_);  // what `run` refuses `plan` must refuse too
@@ -132,7 +132,7 @@ class Lister {
 }  // namespace
 
 std::vector<Projection> deepseek_v4_projections(const ModelConfig& config, const Topology& topology) {
-  return Lister(config, topology).list();
+  return DeepseekV4ProjectionLister(config, topology).list();
 }
 
 }  // namespace qpn8

@@ -5,7 +5,7 @@ namespace qpn8 {
 namespace {
 
 // Llama 2, 3 and the models published in its form: full attention, biases only where the config asks for them.
-DecoderSpec spec_of(const ModelConfig& config) {
+DecoderSpec llama_spec(const ModelConfig& config) {
   DecoderSpec spec;
   spec.qkv_bias = config.boolean_or("attention_bias", false);
   spec.o_bias = spec.qkv_bias;
@@ -16,6 +16,6 @@ DecoderSpec spec_of(const ModelConfig& config) {
 
 }  // namespace
 
-const Architecture kLlama = decoder_architecture<spec_of>("llama");
+const Architecture kLlama = decoder_architecture<llama_spec>("llama");
 
 }  // namespace qpn8

@@ -5,7 +5,7 @@ namespace qpn8 {
 namespace {
 
 // Qwen2 and Qwen2.5: q, k and v always have biases, nothing else has.
-DecoderSpec spec_of(const ModelConfig& config) {
+DecoderSpec qwen2_spec(const ModelConfig& config) {
   DecoderSpec spec;
   spec.qkv_bias = true;
   spec.layers = windowed_layers(config);
@@ -14,6 +14,6 @@ DecoderSpec spec_of(const ModelConfig& config) {
 
 }  // namespace
 
-const Architecture kQwen2 = decoder_architecture<spec_of>("qwen2");
+const Architecture kQwen2 = decoder_architecture<qwen2_spec>("qwen2");
 
 }  // namespace qpn8

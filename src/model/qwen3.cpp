@@ -5,7 +5,7 @@ namespace qpn8 {
 namespace {
 
 // Qwen3: q and k are normalised a head, and the head dimension is not hidden_size / heads.
-DecoderSpec spec_of(const ModelConfig& config) {
+DecoderSpec qwen3_spec(const ModelConfig& config) {
   DecoderSpec spec;
   spec.qkv_bias = config.boolean_or("attention_bias", false);
   spec.o_bias = spec.qkv_bias;
@@ -16,6 +16,6 @@ DecoderSpec spec_of(const ModelConfig& config) {
 
 }  // namespace
 
-const Architecture kQwen3 = decoder_architecture<spec_of>("qwen3");
+const Architecture kQwen3 = decoder_architecture<qwen3_spec>("qwen3");
 
 }  // namespace qpn8

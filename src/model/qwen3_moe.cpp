@@ -36,7 +36,7 @@ std::int64_t expert_count(const ModelConfig& config) {
 }
 
 // Qwen3 with routed experts: every decoder_sparse_step-th layer has them, except those in mlp_only_layers.
-DecoderSpec spec_of(const ModelConfig& config) {
+DecoderSpec qwen3_moe_spec(const ModelConfig& config) {
   DecoderSpec spec;
   spec.qkv_bias = config.boolean_or("attention_bias", false);
   spec.o_bias = spec.qkv_bias;
@@ -61,6 +61,6 @@ DecoderSpec spec_of(const ModelConfig& config) {
 
 }  // namespace
 
-const Architecture kQwen3Moe = decoder_architecture<spec_of>("qwen3_moe");
+const Architecture kQwen3Moe = decoder_architecture<qwen3_moe_spec>("qwen3_moe");
 
 }  // namespace qpn8

@@ -8,15 +8,12 @@
 #include <limits>
 #include <numbers>
 
+#include "base/json_file.hpp"
 #include "base/printable.hpp"
 #include "qpn8/error.hpp"
 
 namespace qpn8 {
 namespace {
-
-std::string in_message(const nlohmann::json& value) {
-  return printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), 80);
-}
 
 /// The `rope_parameters` of one config, with messages that name the key.
 class Parameters {
@@ -49,7 +46,7 @@ class Parameters {
   bool flag_or(const char* key, bool fallback) const {
     if (!has(key)) return fallback;
     const nlohmann::json& value = config_.rope.parameters.at(key);
-    if (!value.is_boolean()) fail(key, fmt::format("is {}, expected true or false", in_message(value)));
+    if (!value.is_boolean()) fail(key, fmt::format("is {}, expected true or false", json_in_message(value)));
     return value.get<bool>();
   }
 
@@ -62,7 +59,7 @@ class Parameters {
   double checked(const char* key, const nlohmann::json& value) const {
     const double number = value.is_number() ? value.get<double>() : 0.0;
     if (!(number > 0.0) || !std::isfinite(number)) {
-      fail(key, fmt::format("is {}, expected a positive number", in_message(value)));
+      fail(key, fmt::format("is {}, expected a positive number", json_in_message(value)));
     }
     return number;
   }
@@ -100,7 +97,7 @@ RopeFrequencies rounded(const ModelConfig& config, const std::vector<double>& fr
     throw Error(Error::bad_file,
                 fmt::format("{}: rope_theta {} and rope_parameters {} (rope_type {}) give a rotation that is not "
                             "finite, expected parameters with finite frequencies",
-                            config.file.string(), config.rope.theta, in_message(config.rope.parameters),
+                            config.file.string(), config.rope.theta, json_in_message(config.rope.parameters),
                             printable(config.rope.type)));
   }
   RopeFrequencies result;

@@ -18,7 +18,7 @@ ordered_json number_or_any(const std::optional<Number>& number) {
 
 const char* on_or_off(bool on) { return on ? "on" : "off"; }
 
-ordered_json hardware_of(const Contract& contract) {
+ordered_json hardware_json(const Contract& contract) {
   ordered_json names = ordered_json::array();
   for (const Hardware& hardware : contract.hardware) names.push_back(to_string(hardware));
   if (contract.compute_capability_at_least)
@@ -60,7 +60,7 @@ ordered_json exclusion_of(const ExcludedRole& excluded) {
 
 std::string to_text(const Contract& contract) {
   ordered_json json = {{"name", contract.name},
-                       {"hardware", hardware_of(contract)},
+                       {"hardware", hardware_json(contract)},
                        {"topology",
                         {{"tp", number_or_any(contract.tp)},
                          {"pp", number_or_any(contract.pp)},

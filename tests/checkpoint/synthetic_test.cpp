@@ -43,8 +43,8 @@ std::map<std::string, std::string> contents(const std::filesystem::path& folder)
 
 ModelConfig fixture(const char* name) { return load_model_config(test::data() / name); }
 
-void write(const ModelConfig& config, const std::filesystem::path& folder, const SyntheticOptions& options = {},
-           int threads = 1) {
+void write_with_threads(const ModelConfig& config, const std::filesystem::path& folder,
+                        const SyntheticOptions& options = {}, int threads = 1) {
   ThreadTeam team(threads);
   write_synthetic_checkpoint(config, folder, options, team);
 }
@@ -151,7 +151,7 @@ TEST(SyntheticValues, HaveTheMeanAndTheDeviationAndDifferByNameAndSeed) {
 TEST(SyntheticCheckpoint, OpensWithTheTensorsOfItsConfig) {
   for (const char* name : {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe"}) {
     const TemporaryFolder folder;
-    write(fixture(name), folder / "out");
+    write_with_threads(fixture(name), folder / "out");
     const ModelConfig config = load_model_config(folder / "out");
     const Checkpoint checkpoint(folder / "out");
     for (const ListedTensor& tensor : list_tensors(config)) {
@@ -165,15 +165,15 @@ TEST(SyntheticCheckpoint, OpensWithTheTensorsOfItsConfig) {
 TEST(SyntheticCheckpoint, HasTheSameBytesWhateverTheNumberOfThreads) {
   const TemporaryFolder folder;
   const ModelConfig config = fixture("tiny-qwen2");
-  write(config, folder / "1", {.seed = 5}, 1);
+  write_with_threads(config, folder / "1", {.seed = 5}, 1);
   const auto one = contents(folder / "1");
   EXPECT_THAT(one, testing::Contains(testing::Key("model.safetensors")));
   for (const int threads : {2, 3}) {
     const std::string name = std::to_string(threads);
-    write(config, folder / name, {.seed = 5}, threads);
+    write_with_threads(config, folder / name, {.seed = 5}, threads);
     EXPECT_EQ(contents(folder / name), one) << threads;
   }
-  write(config, folder / "other", {.seed = 6});
+  write_with_threads(config, folder / "other", {.seed = 6});
   EXPECT_NE(contents(folder / "other"), one);
 }
 
@@ -181,8 +181,8 @@ TEST(SyntheticCheckpoint, ShardsHoldTheSameTensorsAndKeepToTheirSize) {
   const TemporaryFolder folder;
   const ModelConfig config = fixture("tiny-qwen3");
   constexpr std::size_t kShard = 1'000'000;
-  write(config, folder / "one", {.dtype = DType::f16});
-  write(config, folder / "many", {.dtype = DType::f16, .shard_bytes = kShard});
+  write_with_threads(config, folder / "one", {.dtype = DType::f16});
+  write_with_threads(config, folder / "many", {.dtype = DType::f16, .shard_bytes = kShard});
   const Checkpoint one(folder / "one");
   const Checkpoint many(folder / "many");
   EXPECT_GT(many.files().size(), 3);
@@ -201,7 +201,7 @@ TEST(SyntheticCheckpoint, ATensorLargerThanTheBufferHasTheSameValuesInOnePieceAn
   const TemporaryFolder folder;
   ModelConfig config = reduced_config(fixture("tiny-qwen2"), {.layers = 1});
   config.vocab_size = 40'000;  // x 128 x 2 bytes: more than the 8 MiB of the buffer
-  write(config, folder / "out", {.seed = 3});
+  write_with_threads(config, folder / "out", {.seed = 3});
   const Checkpoint checkpoint(folder / "out");
   const CheckpointTensor& embedding = checkpoint.tensor("model.embed_tokens.weight");
   std::vector<std::byte> expected(embedding.bytes.size());
@@ -219,7 +219,7 @@ TEST(SyntheticCheckpoint, ReportsItsProgressToTheEnd) {
     last = done;
     of = total;
   };
-  write(fixture("tiny-qwen2"), folder / "out", options);
+  write_with_threads(fixture("tiny-qwen2"), folder / "out", options);
   EXPECT_EQ(last, of);
   EXPECT_EQ(of, 2 * parameters(fixture("tiny-qwen2")));
 }
@@ -227,17 +227,17 @@ TEST(SyntheticCheckpoint, ReportsItsProgressToTheEnd) {
 TEST(SyntheticCheckpoint, RefusesAFolderThatIsNotEmptyAndAFile) {
   const TemporaryFolder folder;
   folder.write("kept", "x");
-  EXPECT_EQ(error_of([&] { write(fixture("tiny-qwen2"), folder.path()); }),
+  EXPECT_EQ(error_of([&] { write_with_threads(fixture("tiny-qwen2"), folder.path()); }),
             folder.path().string() + ": is not empty, expected a new or an empty folder");
   EXPECT_EQ(contents(folder.path()).size(), 1);
-  EXPECT_EQ(error_of([&] { write(fixture("tiny-qwen2"), folder / "kept"); }),
+  EXPECT_EQ(error_of([&] { write_with_threads(fixture("tiny-qwen2"), folder / "kept"); }),
             (folder / "kept").string() + ": cannot be created, expected a new or an empty folder");
 }
 
 TEST(SyntheticCheckpoint, TheTokenizerHasEveryIdOnceAndEveryByte) {
   const TemporaryFolder folder;
   const ModelConfig config = fixture("tiny-qwen3");
-  write(config, folder / "out");
+  write_with_threads(config, folder / "out");
   const auto tokenizer = nlohmann::json::parse(content(folder / "out" / "tokenizer.json"));
   std::set<std::int64_t> ids;
   std::size_t single = 0;
@@ -258,7 +258,7 @@ TEST(SyntheticCheckpoint, AVocabularyTooSmallForTheTokenizerIsRefused) {
   const TemporaryFolder folder;
   ModelConfig config = fixture("tiny-qwen2");
   config.vocab_size = 258;
-  EXPECT_THAT(error_of([&] { write(config, folder / "out"); }),
+  EXPECT_THAT(error_of([&] { write_with_threads(config, folder / "out"); }),
               testing::HasSubstr("vocab_size is 258, a synthetic tokenizer needs 259 ids"));
 }
 

@@ -149,9 +149,9 @@ TEST(NgramTables, OfASecondLayerShareNoPrimeWithTheFirst) {
 
 /// A preset with everything small but its structure.
 ModelConfig shrunk(const char* name, const nlohmann::json& sizes) {
-  nlohmann::json json = preset_config(name).json;
-  json.update(sizes);
-  return parse_model_config(json.dump(), "config.json");
+  nlohmann::json changed = preset_config(name).json;
+  changed.update(sizes);
+  return parse_model_config(changed.dump(), "config.json");
 }
 
 ModelConfig small_deepseek() {

@@ -16,7 +16,8 @@
 namespace qpn8 {
 namespace {
 
-const std::vector<TokenId> kPrompt = {5, 17, 300, 2, 44, 8, 301, 19, 77, 120, 3, 250, 9, 9, 31, 7, 200, 64, 12, 319, 1};
+const std::vector<TokenId> kBlockPrompt = {5,   17, 300, 2,  44, 8,   301, 19, 77,  120, 3,
+                                           250, 9,  9,   31, 7,  200, 64,  12, 319, 1};
 
 // Shipped contracts would also quantise what the checkpoint holds as plain numbers, and the two models would differ.
 constexpr const char* kShipped[] = {"QPN8_CONTRACT_CPU_AVX512", "QPN8_CONTRACT_CPU_AVX2", "QPN8_CONTRACT_CPU_NEON",
@@ -56,7 +57,7 @@ class BlockFp8 : public testing::TestWithParam<BlockFp8Options> {
   test::TemporaryFolder folder_;
 };
 
-double difference(const std::vector<float>& a, const std::vector<float>& b) {
+double block_difference(const std::vector<float>& a, const std::vector<float>& b) {
   const auto row = [](const std::vector<float>& values) {
     return MatrixView<const float>(values.data(), 1, static_cast<std::int64_t>(values.size()));
   };
@@ -67,7 +68,7 @@ TEST_P(BlockFp8, ComputesOnTheDenseRouteWhatItsCodesStandFor) {
   Engine fp8 = load("fp8", false);
   Engine twin = load("twin", false);
   for (const std::int64_t chunk : {64, 5}) {
-    EXPECT_LE(difference(fp8.logits(kPrompt, chunk), twin.logits(kPrompt, chunk)), 1e-5) << chunk;
+    EXPECT_LE(block_difference(fp8.logits(kBlockPrompt, chunk), twin.logits(kBlockPrompt, chunk)), 1e-5) << chunk;
   }
 }
 
@@ -87,7 +88,8 @@ TEST_P(BlockFp8, ComputesOnQpn8WhatItsCodesStandForWithinTheAuditsBound) {
   EXPECT_EQ(routes.at("mlp.experts.down_proj"), GetParam().experts == ExpertForm::fp8 ? Route::qpn8 : Route::dense);
   Engine twin = load("twin", false);
   for (const std::int64_t chunk : {64, 5}) {
-    EXPECT_LE(difference(packed.logits(kPrompt, chunk), twin.logits(kPrompt, chunk)), 1.641e-5) << chunk;
+    EXPECT_LE(block_difference(packed.logits(kBlockPrompt, chunk), twin.logits(kBlockPrompt, chunk)), 1.641e-5)
+        << chunk;
   }
 }
 

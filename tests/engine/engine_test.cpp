@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<TokenId> kPrompt = {5, 17, 300, 2, 44, 8};
+const std::vector<TokenId> kShortPrompt = {5, 17, 300, 2, 44, 8};
 
 std::filesystem::path tiny_model() { return test::data() / "tiny-qwen3"; }
 
@@ -78,7 +78,7 @@ TEST(Engine, TextNeedsATokenizerAndAChatItsTemplate) {
 TEST(Engine, LogitsCheckTheirArguments) {
   Engine engine(tiny_model(), one_thread());
   test::expect_error(
-      Error::bad_argument, [&] { engine.logits(kPrompt, 0); }, HasSubstr("chunk"));
+      Error::bad_argument, [&] { engine.logits(kShortPrompt, 0); }, HasSubstr("chunk"));
   test::expect_error(
       Error::bad_argument, [&] { engine.logits({}, 1); }, HasSubstr("empty"));
   test::expect_error(
@@ -93,7 +93,7 @@ TEST(Engine, AnOverflowInAWeightStopsTheOutputNamingTheLayer) {
     options.prefill_chunk = chunk;
     Engine engine(folder / "model", options);
     test::expect_error(
-        Error::check_failed, [&] { engine.generate({.prompt = kPrompt}); },
+        Error::check_failed, [&] { engine.generate({.prompt = kShortPrompt}); },
         AllOf(StartsWith("model.layers.1: output"), HasSubstr("not finite")));
   }
 }
@@ -156,7 +156,7 @@ TEST(Engine, EnginesOnDifferentInstructionSetsMayTakeTurns) {
   const auto alone = [](cpu::Isa isa) {
     EngineOptions options = one_thread();
     options.cpu_isa = cpu::to_string(isa);
-    return Engine(tiny_model(), options).logits(kPrompt, 8);
+    return Engine(tiny_model(), options).logits(kShortPrompt, 8);
   };
   const cpu::Isa best = cpu::available_isas().front();
   const std::vector<float> expected_best = alone(best);
@@ -167,8 +167,8 @@ TEST(Engine, EnginesOnDifferentInstructionSetsMayTakeTurns) {
   options.cpu_isa = "portable";
   Engine on_portable(tiny_model(), options);
   for (int round = 0; round < 2; ++round) {
-    EXPECT_EQ(on_best.logits(kPrompt, 8), expected_best);
-    EXPECT_EQ(on_portable.logits(kPrompt, 8), expected_portable);
+    EXPECT_EQ(on_best.logits(kShortPrompt, 8), expected_best);
+    EXPECT_EQ(on_portable.logits(kShortPrompt, 8), expected_portable);
   }
   EXPECT_EQ(on_portable.plan().hardware().isa, "portable");
 }
@@ -177,7 +177,7 @@ TEST(Engine, AContextOfTheUsersChoiceBoundsPromptAndOutput) {
   EngineOptions options = one_thread();
   options.max_model_len = 9;
   Engine engine(tiny_model(), options);
-  EXPECT_EQ(engine.generate({.prompt = kPrompt, .ignore_eos = true}).output_ids.size(), 3U);
+  EXPECT_EQ(engine.generate({.prompt = kShortPrompt, .ignore_eos = true}).output_ids.size(), 3U);
   const std::vector<TokenId> ten(10, 3);
   test::expect_error(
       Error::bad_argument, [&] { engine.generate({.prompt = ten}); },

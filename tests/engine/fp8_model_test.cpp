@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::vector<TokenId> kPrompt = {5, 17, 60, 2, 44, 8, 31, 19, 1, 12, 3};
+const std::vector<TokenId> kFp8Prompt = {5, 17, 60, 2, 44, 8, 31, 19, 1, 12, 3};
 
 Engine load(const std::filesystem::path& folder, const char* route) {
   EngineOptions options;
@@ -32,8 +32,8 @@ TEST(Fp8Model, BothRoutesComputeWithTheSameWeights) {
     return projection.route == Route::qpn8 && projection.tensor.scales == ScaleKind::block;
   }));
   for (const std::int64_t chunk : {16, 1}) {
-    const std::vector<float> expected = load(folder, "off").logits(kPrompt, chunk);
-    const std::vector<float> logits = packed.logits(kPrompt, chunk);
+    const std::vector<float> expected = load(folder, "off").logits(kFp8Prompt, chunk);
+    const std::vector<float> logits = packed.logits(kFp8Prompt, chunk);
     const auto view = [](const std::vector<float>& values) {
       return MatrixView<const float>(values.data(), 1, static_cast<std::int64_t>(values.size()));
     };

@@ -21,7 +21,7 @@ struct GoldenCase {
   std::int64_t chunk;  ///< tokens a prefill pass; 1 is token by token
 };
 
-std::string name_of(const testing::TestParamInfo<GoldenCase>& info) {
+std::string golden_name(const testing::TestParamInfo<GoldenCase>& info) {
   std::string name = info.param.fixture + "_chunk_" + std::to_string(info.param.chunk);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -91,7 +91,7 @@ TEST_P(Golden, GreedyTokensAreReproduced) {
   }
 }
 
-std::vector<GoldenCase> cases() {
+std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> result;
   for (const char* fixture : {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe", "tiny-deepseek-v4"}) {
     for (const std::int64_t chunk : {512, 33, 5, 1}) result.push_back({fixture, chunk});
@@ -99,7 +99,7 @@ std::vector<GoldenCase> cases() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, Golden, testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Fixtures, Golden, testing::ValuesIn(golden_cases()), golden_name);
 
 }  // namespace
 }  // namespace qpn8

@@ -208,12 +208,12 @@ TEST(Sampler, OnRandomLogitsTheFrequenciesMatchTheSortingOracle) {
 
 TEST(Sampler, ALargeVocabularyInAnyOrderKeepsExactlyTheTopK) {
   Random random(4);
-  constexpr std::size_t kVocabulary = 3000;
-  Logits rising(kVocabulary);
+  constexpr std::size_t kManyTokens = 3000;
+  Logits rising(kManyTokens);
   std::iota(rising.begin(), rising.end(), -3e3F);
   for (float& logit : rising) logit *= 1e-3F;  // nearly flat, so that every kept token is drawn sometimes
   const Logits falling(rising.rbegin(), rising.rend());
-  for (const Logits& logits : {rising, falling, random_logits(kVocabulary, random, 1.0F)}) {
+  for (const Logits& logits : {rising, falling, random_logits(kManyTokens, random, 1.0F)}) {
     for (const int k : {1, 7, 40}) {
       std::vector<float> sorted = logits;
       std::sort(sorted.begin(), sorted.end(), std::greater<>());

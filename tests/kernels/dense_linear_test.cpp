@@ -15,12 +15,12 @@ using test::DenseWeight;
 using test::gaussian;
 using test::relative_l2;
 
-struct Shape {
+struct DenseShape {
   std::int64_t n;
   std::int64_t k;
 };
 
-constexpr Shape kShapes[] = {{1, 1}, {3, 7}, {5, 16}, {33, 130}, {17, 515}, {64, 256}};
+constexpr DenseShape kDenseShapes[] = {{1, 1}, {3, 7}, {5, 16}, {33, 130}, {17, 515}, {64, 256}};
 
 class DenseLinear : public test::OnEveryIsa {
  protected:
@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, DenseLinear, testing::ValuesIn(available_isas()), 
 
 TEST_P(DenseLinear, AgreesWithTheReferenceForEveryStoredType) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const Shape& shape : kShapes) {
+    for (const DenseShape& shape : kDenseShapes) {
       const DenseWeight weight(dtype, shape.n, shape.k, random_);
       for (std::int64_t rows = 1; rows <= kMaxPackedRows; ++rows) {
         const Matrix<float> x = gaussian(rows, shape.k, random_);
@@ -54,7 +54,7 @@ TEST_P(DenseLinear, AgreesWithTheReferenceForEveryStoredType) {
 }
 
 TEST_P(DenseLinear, RowOfAnEightRowCallEqualsTheOneRowCallBitForBit) {
-  for (const Shape& shape : kShapes) {
+  for (const DenseShape& shape : kDenseShapes) {
     const DenseWeight weight(DType::f16, shape.n, shape.k, random_);
     const Matrix<float> x = gaussian(kMaxPackedRows, shape.k, random_);
     for (std::int64_t rows = 2; rows <= kMaxPackedRows; ++rows) {
@@ -70,7 +70,7 @@ TEST_P(DenseLinear, RowOfAnEightRowCallEqualsTheOneRowCallBitForBit) {
 TEST_P(DenseLinear, OneTwoAndThreeThreadsGiveTheSameBits) {
   ThreadTeam one(1);
   ThreadTeam three(3);
-  for (const Shape& shape : kShapes) {
+  for (const DenseShape& shape : kDenseShapes) {
     const DenseWeight weight(DType::bf16, shape.n, shape.k, random_);
     const Matrix<float> x = gaussian(4, shape.k, random_);
     const auto expected = bits(run(weight, x.view(), one).view());

@@ -15,15 +15,15 @@ using test::gaussian;
 using test::random_packed;
 using test::relative_l2;
 
-struct Shape {
+struct GemmShape {
   std::int64_t m;
   std::int64_t n;
   std::int64_t k;
 };
 
 // Edges of strips, panels and blocks of k, alone and together.
-constexpr Shape kShapes[] = {{9, 1, 1},    {9, 32, 16},   {13, 33, 257}, {12, 31, 3},
-                             {25, 70, 64}, {20, 5, 1025}, {40, 160, 60}, {13, 129, 512}};
+constexpr GemmShape kGemmShapes[] = {{9, 1, 1},    {9, 32, 16},   {13, 33, 257}, {12, 31, 3},
+                                     {25, 70, 64}, {20, 5, 1025}, {40, 160, 60}, {13, 129, 512}};
 
 template <class Weight>
 Matrix<float> run(const Weight& weight, MatrixView<const float> x, Workspace& workspace, ThreadTeam& team) {
@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, Gemm, testing::ValuesIn(available_isas()), test::i
 
 TEST_P(Gemm, DenseWeightsOfEveryTypeAgreeWithTheReference) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const Shape& shape : kShapes) {
+    for (const GemmShape& shape : kGemmShapes) {
       const DenseWeight weight(dtype, shape.n, shape.k, random_);
       const Matrix<float> x = gaussian(shape.m, shape.k, random_);
       Matrix<double> expected(shape.m, shape.n);
@@ -67,7 +67,7 @@ TEST_P(Gemm, EveryNumberOfRowsAgreesWithTheReference) {
 
 TEST_P(Gemm, PackedWeightsAgreeWithTheReference) {
   for (const ScaleKind kind : {ScaleKind::channel, ScaleKind::block}) {
-    for (const Shape& shape : {Shape{9, 32, 16}, Shape{13, 160, 272}, Shape{14, 96, 528}}) {
+    for (const GemmShape& shape : {GemmShape{9, 32, 16}, GemmShape{13, 160, 272}, GemmShape{14, 96, 528}}) {
       const PackedWeight weight = random_packed(shape.n, shape.k, kind, random_, team_);
       const Matrix<float> x = gaussian(shape.m, shape.k, random_);
       Matrix<double> expected(shape.m, shape.n);

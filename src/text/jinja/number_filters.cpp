@@ -165,11 +165,11 @@ Value round(Runtime& /*runtime*/, const Value& input, const Arguments& arguments
   return (method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale;
 }
 
-constexpr std::array<NamedFilter, 5> kFilters = {
+constexpr std::array<NamedFilter, 5> kNumberFilters = {
     {{"abs", absolute}, {"float", real}, {"int", integer}, {"random", random}, {"round", round}}};
 
 }  // namespace
 
-FilterFunction find_number_filter(std::string_view name) { return find_in(kFilters, name); }
+FilterFunction find_number_filter(std::string_view name) { return find_in(kNumberFilters, name); }
 
 }  // namespace qpn8::jinja

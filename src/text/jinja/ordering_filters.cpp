@@ -141,15 +141,15 @@ Value groupby(Runtime& runtime, const Value& input, const Arguments& arguments) 
   return make_list(runtime.budget(), std::move(groups));
 }
 
-constexpr std::array<NamedFilter, 6> kFilters = {{{"dictsort", dictsort},
-                                                  {"groupby", groupby},
-                                                  {"max", extreme<true>},
-                                                  {"min", extreme<false>},
-                                                  {"sort", sort},
-                                                  {"unique", unique}}};
+constexpr std::array<NamedFilter, 6> kOrderingFilters = {{{"dictsort", dictsort},
+                                                          {"groupby", groupby},
+                                                          {"max", extreme<true>},
+                                                          {"min", extreme<false>},
+                                                          {"sort", sort},
+                                                          {"unique", unique}}};
 
 }  // namespace
 
-FilterFunction find_ordering_filter(std::string_view name) { return find_in(kFilters, name); }
+FilterFunction find_ordering_filter(std::string_view name) { return find_in(kOrderingFilters, name); }
 
 }  // namespace qpn8::jinja

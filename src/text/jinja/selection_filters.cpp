@@ -68,14 +68,14 @@ Value select(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return make_iterator(runtime.budget(), std::move(out));
 }
 
-constexpr std::array<NamedFilter, 5> kFilters = {{{"map", map},
-                                                  {"select", select<true, false>},
-                                                  {"reject", select<false, false>},
-                                                  {"selectattr", select<true, true>},
-                                                  {"rejectattr", select<false, true>}}};
+constexpr std::array<NamedFilter, 5> kSelectionFilters = {{{"map", map},
+                                                           {"select", select<true, false>},
+                                                           {"reject", select<false, false>},
+                                                           {"selectattr", select<true, true>},
+                                                           {"rejectattr", select<false, true>}}};
 
 }  // namespace
 
-FilterFunction find_selection_filter(std::string_view name) { return find_in(kFilters, name); }
+FilterFunction find_selection_filter(std::string_view name) { return find_in(kSelectionFilters, name); }
 
 }  // namespace qpn8::jinja

@@ -145,23 +145,23 @@ Value sum(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return total;
 }
 
-constexpr std::array<NamedFilter, 14> kFilters = {{{"attr", attribute},
-                                                   {"batch", batch},
-                                                   {"count", length},
-                                                   {"d", otherwise},
-                                                   {"default", otherwise},
-                                                   {"first", first},
-                                                   {"items", items},
-                                                   {"join", join},
-                                                   {"last", last},
-                                                   {"length", length},
-                                                   {"list", list},
-                                                   {"reverse", reverse},
-                                                   {"slice", slice},
-                                                   {"sum", sum}}};
+constexpr std::array<NamedFilter, 14> kSequenceFilters = {{{"attr", attribute},
+                                                           {"batch", batch},
+                                                           {"count", length},
+                                                           {"d", otherwise},
+                                                           {"default", otherwise},
+                                                           {"first", first},
+                                                           {"items", items},
+                                                           {"join", join},
+                                                           {"last", last},
+                                                           {"length", length},
+                                                           {"list", list},
+                                                           {"reverse", reverse},
+                                                           {"slice", slice},
+                                                           {"sum", sum}}};
 
 }  // namespace
 
-FilterFunction find_sequence_filter(std::string_view name) { return find_in(kFilters, name); }
+FilterFunction find_sequence_filter(std::string_view name) { return find_in(kSequenceFilters, name); }
 
 }  // namespace qpn8::jinja

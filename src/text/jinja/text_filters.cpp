@@ -20,16 +20,12 @@ Value soft_text(Runtime& runtime, const Value& input) {
   return input.text() != nullptr ? input : make_text(runtime.budget(), to_str(runtime.budget(), input));
 }
 
-Value like(Runtime& runtime, const Value& text, std::string bytes) {
-  return make_text(runtime.budget(), std::move(bytes), text.text()->markup);
-}
-
 template <std::string (*map)(std::string_view)>
-Value mapped(Runtime& runtime, const Value& input, const Arguments& arguments) {
+Value mapped_soft_text(Runtime& runtime, const Value& input, const Arguments& arguments) {
   refuse_arguments("filter", arguments);
   const Value text = soft_text(runtime, input);
   runtime.budget().work_characters(text.text()->bytes.size());
-  return like(runtime, text, map(text.text()->bytes));
+  return text_like(runtime.budget(), text, map(text.text()->bytes));
 }
 
 // Each word's first character in upper case. Unlike str.title, words begin behind spaces and opening brackets only.
@@ -118,7 +114,7 @@ Value indent(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const bool blank = bound.boolean(2, false);
   to_text(input, "the input of filter 'indent'");
   // With a newline at the end, so that an empty last line counts as one.
-  const Value text = like(runtime, input, input.text()->bytes + "\n");
+  const Value text = text_like(runtime.budget(), input, input.text()->bytes + "\n");
   const Value lines = find_method(text, "splitlines")(runtime, text, {});
   TextBuilder out(budget);
   bool first = true;
@@ -144,7 +140,7 @@ Value truncate(Runtime& runtime, const Value& input, const Arguments& arguments)
   const std::string_view text = to_text(input, "the input of filter 'truncate'");
   std::string_view kept = text.substr(0, byte_offset(text, length - end_length));
   if (!bound.boolean(1, false)) kept = kept.substr(0, kept.rfind(' '));
-  return like(runtime, input, std::string(kept) + std::string(end));
+  return text_like(runtime.budget(), input, std::string(kept) + std::string(end));
 }
 
 Value word_count(Runtime& runtime, const Value& input, const Arguments& arguments) {
@@ -198,23 +194,23 @@ Value xmlattr(Runtime& runtime, const Value& input, const Arguments& arguments) 
   return make_text(std::move(out));
 }
 
-constexpr std::array<NamedFilter, 19> kFilters = {{
-    {"capitalize", mapped<to_capitalized>},
+constexpr std::array<NamedFilter, 19> kTextFilters = {{
+    {"capitalize", mapped_soft_text<to_capitalized>},
     {"center", center},
     {"e", escape},
     {"escape", escape},
     {"forceescape", force_escape},
     {"format", format},
     {"indent", indent},
-    {"lower", mapped<to_lower>},
+    {"lower", mapped_soft_text<to_lower>},
     {"replace", replace},
     {"safe", safe},
     {"string", string},
     {"striptags", strip_tags_filter},
-    {"title", mapped<title_words>},
+    {"title", mapped_soft_text<title_words>},
     {"trim", trim},
     {"truncate", truncate},
-    {"upper", mapped<to_upper>},
+    {"upper", mapped_soft_text<to_upper>},
     {"urlencode", urlencode},
     {"wordcount", word_count},
     {"xmlattr", xmlattr},
@@ -222,6 +218,6 @@ constexpr std::array<NamedFilter, 19> kFilters = {{
 
 }  // namespace
 
-FilterFunction find_text_filter(std::string_view name) { return find_in(kFilters, name); }
+FilterFunction find_text_filter(std::string_view name) { return find_in(kTextFilters, name); }
 
 }  // namespace qpn8::jinja

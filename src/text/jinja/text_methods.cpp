@@ -16,16 +16,11 @@ namespace {
 
 const std::string& bytes(const Value& self) { return self.text()->bytes; }
 
-// Markup stays Markup.
-Value like(Runtime& runtime, const Value& self, std::string text) {
-  return make_text(runtime.budget(), std::move(text), self.text()->markup);
-}
-
 template <std::string (*map)(std::string_view)>
-Value mapped(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value mapped_text(Runtime& runtime, const Value& self, const Arguments& arguments) {
   refuse_arguments("str method", arguments);
   runtime.budget().work_characters(bytes(self).size());
-  return like(runtime, self, map(bytes(self)));
+  return text_like(runtime.budget(), self, map(bytes(self)));
 }
 
 // Whether `holds` for every character and there is one.
@@ -79,7 +74,7 @@ Value stripped(Runtime& runtime, const Value& self, const Arguments& arguments, 
   if (bound.optional(0) == nullptr) {
     if (right) text = strip_right(text);
     if (left) text = strip_left(text);
-    return like(runtime, self, std::string(text));
+    return text_like(runtime.budget(), self, std::string(text));
   }
   const std::string_view chars = to_text(bound[0], "strip arg");
   const auto is_stripped = [&](std::string_view character) {
@@ -94,7 +89,7 @@ Value stripped(Runtime& runtime, const Value& self, const Arguments& arguments, 
     if (!is_stripped(text.substr(last))) break;
     text.remove_suffix(text.size() - last);
   }
-  return like(runtime, self, std::string(text));
+  return text_like(runtime.budget(), self, std::string(text));
 }
 
 Value strip_both(Runtime& runtime, const Value& self, const Arguments& arguments) {
@@ -150,7 +145,7 @@ Value without_prefix(Runtime& runtime, const Value& self, const Arguments& argum
   std::string_view text = bytes(self);
   const std::string_view prefix = to_text(bound[0], "removeprefix() argument");
   if (text.substr(0, prefix.size()) == prefix) text.remove_prefix(prefix.size());
-  return like(runtime, self, std::string(text));
+  return text_like(runtime.budget(), self, std::string(text));
 }
 
 Value without_suffix(Runtime& runtime, const Value& self, const Arguments& arguments) {
@@ -160,7 +155,7 @@ Value without_suffix(Runtime& runtime, const Value& self, const Arguments& argum
   if (text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix) {
     text.remove_suffix(suffix.size());
   }
-  return like(runtime, self, std::string(text));
+  return text_like(runtime.budget(), self, std::string(text));
 }
 
 Value replaced(Runtime& runtime, const Value& self, const Arguments& arguments) {
@@ -206,13 +201,13 @@ Value joined(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return make_text(std::move(out), self.text()->markup);
 }
 
-constexpr std::array<NamedMethod, 28> kMethods = {{
-    {"capitalize", mapped<to_capitalized>},
-    {"casefold", mapped<fold_case>},
-    {"lower", mapped<to_lower>},
-    {"swapcase", mapped<swap_case>},
-    {"title", mapped<to_title>},
-    {"upper", mapped<to_upper>},
+constexpr std::array<NamedMethod, 28> kTextMethods = {{
+    {"capitalize", mapped_text<to_capitalized>},
+    {"casefold", mapped_text<fold_case>},
+    {"lower", mapped_text<to_lower>},
+    {"swapcase", mapped_text<swap_case>},
+    {"title", mapped_text<to_title>},
+    {"upper", mapped_text<to_upper>},
     {"isalnum", all_are<is_alphanumeric>},
     {"isalpha", all_are<is_letter>},
     {"isascii", is_ascii},
@@ -239,6 +234,6 @@ constexpr std::array<NamedMethod, 28> kMethods = {{
 
 }  // namespace
 
-Method find_text_method(std::string_view name) { return find_in(kMethods, name); }
+Method find_text_method(std::string_view name) { return find_in(kTextMethods, name); }
 
 }  // namespace qpn8::jinja

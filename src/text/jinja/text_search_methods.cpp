@@ -126,18 +126,18 @@ Value partition(Runtime& runtime, const Value& self, const Arguments& arguments)
   return make_tuple(runtime.budget(), std::move(items));
 }
 
-constexpr std::array<NamedMethod, 9> kMethods = {{{"find", find_first},
-                                                  {"rfind", rfind},
-                                                  {"index", index_or_error<find_first>},
-                                                  {"rindex", index_or_error<rfind>},
-                                                  {"count", count},
-                                                  {"startswith", has_affix<true>},
-                                                  {"endswith", has_affix<false>},
-                                                  {"partition", partition<false>},
-                                                  {"rpartition", partition<true>}}};
+constexpr std::array<NamedMethod, 9> kTextSearchMethods = {{{"find", find_first},
+                                                            {"rfind", rfind},
+                                                            {"index", index_or_error<find_first>},
+                                                            {"rindex", index_or_error<rfind>},
+                                                            {"count", count},
+                                                            {"startswith", has_affix<true>},
+                                                            {"endswith", has_affix<false>},
+                                                            {"partition", partition<false>},
+                                                            {"rpartition", partition<true>}}};
 
 }  // namespace
 
-Method find_text_search_method(std::string_view name) { return find_in(kMethods, name); }
+Method find_text_search_method(std::string_view name) { return find_in(kTextSearchMethods, name); }
 
 }  // namespace qpn8::jinja

@@ -125,11 +125,11 @@ Value split_lines(Runtime& runtime, const Value& self, const Arguments& argument
   return list_of(runtime, self, parts);
 }
 
-constexpr std::array<NamedMethod, 3> kMethods = {
+constexpr std::array<NamedMethod, 3> kTextSplitMethods = {
     {{"split", split<false>}, {"rsplit", split<true>}, {"splitlines", split_lines}}};
 
 }  // namespace
 
-Method find_text_split_method(std::string_view name) { return find_in(kMethods, name); }
+Method find_text_split_method(std::string_view name) { return find_in(kTextSplitMethods, name); }
 
 }  // namespace qpn8::jinja

@@ -191,6 +191,10 @@ Value make_text(Budget& budget, std::string bytes, bool markup) {
   return std::make_shared<const Text>(Text{std::move(bytes), length, markup, Charge(budget, kNodeBytes + size)});
 }
 
+Value text_like(Budget& budget, const Value& text, std::string bytes) {
+  return make_text(budget, std::move(bytes), text.text()->markup);
+}
+
 Value make_sequence(Budget& budget, SequenceKind kind, std::vector<Value> items) {
   budget.work(static_cast<std::int64_t>(items.size()));
   const int depth = depth_around(items);

@@ -155,6 +155,8 @@ struct Iterator {
 
 Value make_undefined(std::string message);
 Value make_text(Budget& budget, std::string bytes, bool markup = false);
+/// A str of these bytes that is Markup where `text`, a str, is.
+Value text_like(Budget& budget, const Value& text, std::string bytes);
 inline Value make_text(TextBuilder&& builder, bool markup = false) {
   return make_text(builder.budget(), builder.take(), markup);
 }
