@@ -27,11 +27,6 @@ if(QPN8_SANITIZE)
   add_link_options(-fsanitize=${QPN8_SANITIZE})
 endif()
 
-# The code under a fuzzer, not only its entry point, counts the edges it takes.
-if(QPN8_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
-endif()
-
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 sees overlapping or endless copies in the std::string code that it inlines (GCC bugs 105651, 105329).
   add_compile_options(-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)

@@ -11,4 +11,6 @@ function(qpn8_embed output function)
             -P "${QPN8_EMBED_SCRIPT}"
     DEPENDS ${ARG_FILES} "${QPN8_EMBED_SCRIPT}"
     VERBATIM)
+  # By itself, so that the files it would be compiled with can be checked before anything is built.
+  set_source_files_properties("${output}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -1,7 +1,6 @@
 #include "base/scratch_folder.hpp"
 
-#include <stdlib.h>  // mkdtemp
-
+#include <cstdlib>
 #include <string>
 #include <system_error>
 

@@ -167,14 +167,15 @@ class ThreadTeam::Impl {
     if (first) std::rethrow_exception(first);
   }
 
+  alignas(64) std::atomic<std::uint32_t> epoch_{0};
+  // Written before, and read after, a change of epoch_, which brings them along in its cache line.
+  bool stop_ = false;
   void (*call_)(void*, int) = nullptr;
   void* object_ = nullptr;
-  bool stop_ = false;  // written before, and read after, a change of epoch_
-  alignas(64) std::atomic<std::uint32_t> epoch_{0};
-  alignas(64) std::atomic<std::uint32_t> running_{0};
   std::vector<Share> shares_;
   std::vector<std::exception_ptr> failures_;
   std::vector<std::thread> workers_;
+  alignas(64) std::atomic<std::uint32_t> running_{0};
 };
 
 ThreadTeam::ThreadTeam(int threads) {

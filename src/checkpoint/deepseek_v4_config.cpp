@@ -63,7 +63,7 @@ class ConfigReader {
       const std::string value = reader_.optional_string(key).value_or(known);
       if (value == known) return;
       throw Error(Error::unsupported,
-                  fmt::format("{}: {} is \"{}\"; known: \"{}\"", file_, key, printable(value), known));
+                  fmt::format(R"({}: {} is "{}"; known: "{}")", file_, key, printable(value), known));
     };
     require("scoring_func", "sqrtsoftplus");
     require("topk_method", "noaux_tc");

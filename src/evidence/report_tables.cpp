@@ -165,15 +165,18 @@ Table plan_table(const AbResult& result) {
 }
 
 std::vector<std::string> definitions() {
+  const std::string repetitive = fmt::format(
+      "The repeated-4-gram rate is 1 - distinct / total over an output's token 4-grams; an output is "
+      "repetitive from {:.0f} % on.",
+      kRepetitiveRate * 100);
   return {
-      "Decode tok/s is (output tokens - 1) / (time of the last token - time of the first). A decode ratio is an item's "
-      "decode tok/s under the other arm over that under A.",
-      "The repeated-4-gram rate is 1 - distinct / total over an output's token 4-grams; an output is repetitive from " +
-          fmt::format("{:.0f} % on.", kRepetitiveRate * 100),
-      "Invalid is an output without an integer where one is expected, or without any text. Truncated is one that its "
-      "length ended.",
-      "An answer is read from the last \\boxed{}, else it is the last number; \"by last number\" takes the last number "
-      "always, and where the two readings differ the format is at fault, not the arithmetic.",
+      "Decode tok/s is (output tokens - 1) / (time of the last token - time of the first).",
+      "A decode ratio is an item's decode tok/s under the other arm over that under A.",
+      repetitive,
+      "Invalid is an output without an integer where one is expected, or without any text.",
+      "Truncated is an output that its length ended.",
+      "An answer is read from the last \\boxed{}, else it is the last number.",
+      R"("By last number" takes the last number always; where the readings differ the format is at fault.)",
       "A/A is arm A run once more among the others: what it shows against A is what equal arms differ by.",
       "Token hashes, positions of divergence and single flips are recorded and decide nothing.",
   };

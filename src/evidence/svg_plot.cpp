@@ -41,19 +41,18 @@ std::pair<double, double> range_of(const std::vector<double>& values) {
 }
 
 std::string text_at(double x, double y, std::string_view anchor, const std::string& text, std::string_view css = "") {
-  return fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", css, x, y, anchor,
+  return fmt::format(R"(<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", css, x, y, anchor,
                      html_text(text));
 }
 
 std::string line(std::string_view css, double x1, double y1, double x2, double y2) {
-  return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", css, x1, y1, x2,
-                     y2);
+  return fmt::format(R"(<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", css, x1, y1, x2, y2);
 }
 
 std::string number(double value) { return fmt::format("{:g}", std::abs(value) < 1e-12 ? 0.0 : value); }
 
 std::string open_svg(const std::string& title, double height) {
-  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, height, html_text(title));
+  return fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" aria-label="{}">)", kWidth, height, html_text(title));
 }
 
 /// Ticks below the drawing, with lines up to `top`.
@@ -192,7 +191,7 @@ std::string paired_scatter(const std::string& title, const std::string& x_axis, 
   for (const bool marked : {false, true}) {  // what stands out is drawn over the rest
     for (const PlotPoint& point : points) {
       if (point.marked != marked) continue;
-      svg += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}</title></circle>",
+      svg += fmt::format(R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}</title></circle>)",
                          marked ? "point marked" : "point", x(point.x), y(point.y), marked ? 4 : 3,
                          html_text(point.label));
     }

@@ -165,7 +165,7 @@ class DeepseekV4 : public Model {
                  layer.experts_streams->products_per_token() + layer.experts->products_per_token();
       scores += scores_of(*layer.attention, tokens);
     }
-    const double last = static_cast<double>(products(*head_) + head_streams_->products_per_token());
+    const auto last = static_cast<double>(products(*head_) + head_streams_->products_per_token());
     return 2.0 * (static_cast<double>(weights) * static_cast<double>(tokens) + last) + scores;
   }
 

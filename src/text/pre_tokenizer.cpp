@@ -134,7 +134,7 @@ std::vector<Segment> PreTokenizer::apply(Segment segment) const {
   return segments;
 }
 
-void PreTokenizer::Split::apply(Segment segment, std::vector<Segment>& words) const {
+void PreTokenizer::Split::apply(const Segment& segment, std::vector<Segment>& words) const {
   std::vector<Part> parts = pattern.partition(segment.text);
   if (invert) {
     for (Part& part : parts) part.is_match = !part.is_match;
@@ -155,9 +155,10 @@ void PreTokenizer::ByteLevel::apply(Segment segment, std::vector<Segment>& resul
     word.starts_input = starts_input;
   };
   if (!words) return spell(segment.text, segment.starts_input);
-  for (const Part& part : partition(segment.text.size(), words->find_all(segment.text))) {
+  const std::string_view text = segment.text;
+  for (const Part& part : partition(text.size(), words->find_all(text))) {
     const auto [begin, end] = part.range;
-    spell(std::string_view(segment.text).substr(begin, end - begin), segment.starts_input && begin == 0);
+    spell(text.substr(begin, end - begin), segment.starts_input && begin == 0);
   }
 }
 

@@ -33,7 +33,7 @@ class PreTokenizer {
     Pattern pattern;
     SplitBehavior behavior;
     bool invert;
-    void apply(Segment segment, std::vector<Segment>& words) const;
+    void apply(const Segment& segment, std::vector<Segment>& words) const;
   };
   struct Digits {
     bool individual;

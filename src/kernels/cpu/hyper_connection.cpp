@@ -102,7 +102,7 @@ void row_weights(T inverse_rms, std::span<const float> z, const StreamMaps& maps
   const auto n = static_cast<std::size_t>(rule.streams);
   const auto eps = static_cast<T>(rule.eps);
   const auto mapped = [&](std::size_t i) {
-    const std::size_t part = std::min<std::size_t>(i / n, 2);
+    const std::size_t part = i < n ? 0 : i < 2 * n ? 1 : 2;
     return static_cast<T>(z[i]) * inverse_rms * static_cast<T>(maps.scale[part]) + static_cast<T>(maps.base[i]);
   };
   for (std::size_t i = 0; i < n; ++i) weights[i] = sigmoid(mapped(i)) + eps;

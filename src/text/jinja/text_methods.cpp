@@ -129,14 +129,14 @@ Value justified(Runtime& runtime, const Value& self, const Arguments& arguments)
 
 Value zero_filled(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const BoundArguments bound("zfill()", arguments, {"width"}, 1);
-  const std::string& text = bytes(self);
+  const std::string_view text = bytes(self);
   const std::int64_t width = bound.integer(0, 0);
   runtime.budget().check_text_size(width);
   const bool has_sign = !text.empty() && (text[0] == '+' || text[0] == '-');
   TextBuilder out(runtime.budget());
   if (has_sign) out.append(1, text[0]);
   out.append(static_cast<std::size_t>(std::max<std::int64_t>(width - self.text()->length, 0)), '0');
-  out.append(std::string_view(text).substr(has_sign ? 1 : 0));
+  out.append(text.substr(has_sign ? 1 : 0));
   return make_text(std::move(out), self.text()->markup);
 }
 

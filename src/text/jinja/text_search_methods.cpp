@@ -30,12 +30,14 @@ Window window_of(Runtime& runtime, const Value& self, const BoundArguments& boun
   if (start > end) return {{}, 0, false};
   const std::size_t first = byte_offset(text.bytes, start);
   const std::size_t last = byte_offset(text.bytes, end);
-  return {std::string_view(text.bytes).substr(first, last - first), first, true};
+  const std::string_view bytes = text.bytes;
+  return {bytes.substr(first, last - first), first, true};
 }
 
 std::int64_t code_point_index(const Value& self, const Window& window, std::size_t found) {
   if (found == kNone) return -1;
-  return count_code_points(std::string_view(self.text()->bytes).substr(0, window.offset + found));
+  const std::string_view bytes = self.text()->bytes;
+  return count_code_points(bytes.substr(0, window.offset + found));
 }
 
 // The last occurrence; the search starts over behind each hit, so a long run of hits costs their number.
@@ -120,6 +122,7 @@ Value partition(Runtime& runtime, const Value& self, const Arguments& arguments)
     parts[last ? 2 : 0] = text;
   }
   std::vector<Value> items;
+  items.reserve(parts.size());
   for (const std::string_view part : parts) {
     items.push_back(make_text(runtime.budget(), std::string(part), self.text()->markup));
   }
