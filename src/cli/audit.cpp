@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,22 +36,6 @@ struct AuditCommand {
   bool gate = false;
   bool json = false;
 };
-
-std::vector<std::int64_t> parse_rows(const std::string& list) {
-  std::vector<std::int64_t> rows;
-  std::istringstream stream(list + ",");  // so that an empty last number is seen
-  for (std::string number; std::getline(stream, number, ',');) {
-    const auto m = parse_number<std::int64_t>("--rows", number);
-    if (m < 1 || m > kMostRows) {
-      throw Error(Error::bad_argument, fmt::format("--rows {}: expected numbers from 1 to {}", list, kMostRows));
-    }
-    if (std::find(rows.begin(), rows.end(), m) != rows.end()) {
-      throw Error(Error::bad_argument, fmt::format("--rows {}: {} is there twice", list, m));
-    }
-    rows.push_back(m);
-  }
-  return rows;
-}
 
 GateResult run_gate_on(const AuditedModel& model, const AuditCommand& command, const EngineOptions& options,
                        std::span<const Contract> contracts, ThreadTeam& team) {
@@ -113,7 +96,10 @@ void add_audit(CLI::App& program) {
       ->check(model_folder())
       ->type_name("DIR");
   app.add_option_function<std::string>(
-         "--rows", [command = command.get()](const std::string& list) { command->options.rows = parse_rows(list); },
+         "--rows",
+         [command = command.get()](const std::string& list) {
+           command->options.rows = parse_distinct("--rows", list, 1, kMostRows);
+         },
          "tokens a step, the M of the products [1,9]")
       ->type_name("1,9");
   app.add_option("--text", command->text, "what is run through the model to capture activations [a built-in text]")

@@ -42,21 +42,6 @@ struct BenchCommand {
   bool json = false;
 };
 
-std::vector<std::int64_t> parse_list(const char* flag, const std::string& list, std::int64_t most) {
-  std::vector<std::int64_t> values;
-  std::istringstream stream(list + ",");  // so that what follows a last comma is an entry too
-  for (std::string entry; std::getline(stream, entry, ',');) {
-    values.push_back(parse_number<std::int64_t>(flag, entry));
-    if (values.back() < 1 || values.back() > most) {
-      throw Error(Error::bad_argument, fmt::format("{} {}: expected 1 to {}", flag, values.back(), most));
-    }
-    if (std::count(values.begin(), values.end(), values.back()) > 1) {
-      throw Error(Error::bad_argument, fmt::format("{} {}: {} is there twice", flag, list, entry));
-    }
-  }
-  return values;
-}
-
 void choose_parts(const std::string& list, BenchOptions& options) {
   struct Part {
     std::string_view name;
@@ -89,8 +74,8 @@ BenchOptions options_of(const BenchCommand& command) {
   BenchOptions options = command.options;
   if (command.check) restrict_to_check(options);
   if (command.parts) choose_parts(*command.parts, options);
-  if (command.rows) options.rows = parse_list("--rows", *command.rows, 65536);
-  if (command.contexts) options.contexts = parse_list("--contexts", *command.contexts, kMostTokens);
+  if (command.rows) options.rows = parse_distinct("--rows", *command.rows, 1, 65536);
+  if (command.contexts) options.contexts = parse_distinct("--contexts", *command.contexts, 1, kMostTokens);
   if (command.growth_model) options.growth_model = *command.growth_model;
   std::sort(options.contexts.begin(), options.contexts.end());
   check_range("--prefill", options.prefill_tokens, 1, kMostTokens);

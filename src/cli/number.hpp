@@ -49,6 +49,19 @@ inline void check_range(const char* flag, std::int64_t value, std::int64_t least
   throw Error(Error::bad_argument, fmt::format("{} {}: expected {} to {}", flag, value, least, most));
 }
 
+/// The same of different numbers, each least to most.
+inline std::vector<std::int64_t> parse_distinct(const char* flag, const std::string& list, std::int64_t least,
+                                                std::int64_t most) {
+  std::vector<std::int64_t> numbers = parse_numbers<std::int64_t>(flag, list);
+  for (const std::int64_t number : numbers) {
+    check_range(flag, number, least, most);
+    if (std::count(numbers.begin(), numbers.end(), number) > 1) {
+      throw Error(Error::bad_argument, fmt::format("{} {}: {} is there twice", flag, list, number));
+    }
+  }
+  return numbers;
+}
+
 /// A flag with one number.
 template <class Number>
 void add_number(CLI::App& command, const std::string& flag, Number& target, const std::string& meaning) {

@@ -16,6 +16,7 @@
 #include "base/folder_lock.hpp"
 #include "cli/qpn8_command.hpp"
 #include "evidence/output_metrics.hpp"
+#include "support/fake_server.hpp"
 #include "support/model_copy.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -71,6 +72,30 @@ TEST(Ab, RunsBothRoutesInterleavedAndWritesTheDocumentedKeys) {
   EXPECT_EQ(json["paired"]["mcnemar_p"], 1.0);
   EXPECT_EQ(json["plan"]["summary"]["qpn8"], 25);
   EXPECT_EQ(json["verdict"]["quality"], "undecided") << "two items cannot show a difference of two points";
+}
+
+std::string endpoint(const FakeServer& server) { return "endpoint=" + server.url(); }
+
+TEST(Ab, EndsWithStatus1WhereTheCandidateIsInferior) {
+  const TemporaryFolder folder;
+  std::string problems;
+  for (int i = 0; i < 60; ++i)
+    problems += R"({"question": "How many?", "answer": "#### 4"})"
+                "\n";
+  folder.write("problems.jsonl", problems);
+  const FakeServer right({events({delta("It is "), delta("\\boxed{4}"), kStop, "[DONE]"})});
+  const FakeServer wrong({events({delta("It is "), delta("\\boxed{5}"), kStop, "[DONE]"})});
+  const auto run = [&](const FakeServer& a, const FakeServer& b, const char* out) {
+    return run_qpn8({"ab", "--dataset", folder / "problems.jsonl", "--out", folder / out, "--a", endpoint(a), "--a",
+                     "model=one", "--b", endpoint(b), "--b", "model=two"});
+  };
+  const CommandResult result = run(right, wrong, "worse");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("the verdict is inferior: accuracy of B minus A is -100.00 points"));
+  EXPECT_THAT(result.out, HasSubstr("verdict     inferior"));
+  EXPECT_EQ(Json::parse(read_text(folder / "worse/result.json"))["verdict"]["quality"], "inferior");
+
+  EXPECT_EQ(run(wrong, right, "better").status, 0) << "the better candidate is no failure";
 }
 
 TEST(Ab, ACutRunGoesOnWhereItWasAndGivesTheSameItems) {

@@ -48,7 +48,7 @@ TEST(Audit, WithoutAQpn8ProjectionTheMachineLacksWhatWasAskedFor) {
 }
 
 TEST(Audit, BadRowsAreRefusedByName) {
-  const std::vector<std::pair<std::string, std::string>> cases = {{"0", "--rows 0: expected numbers from 1 to 512"},
+  const std::vector<std::pair<std::string, std::string>> cases = {{"0", "--rows 0: expected 1 to 512"},
                                                                   {"1,513", "--rows 1,513: expected"},
                                                                   {"1,1", "--rows 1,1: 1 is there twice"},
                                                                   {"1,", "--rows :"},

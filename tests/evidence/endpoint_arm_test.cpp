@@ -14,12 +14,17 @@
 #include "evidence/sse_parser.hpp"
 #include "qpn8/error.hpp"
 #include "support/expect_error.hpp"
+#include "support/fake_server.hpp"
 
 namespace qpn8 {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using test::delta;
+using test::events;
 using test::expect_error;
+using test::FakeServer;
+using test::kStop;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -39,11 +44,6 @@ TEST(SseParser, ReadsEventsHoweverTheyAreCut) {
     EXPECT_THAT(events_of(text, piece), ElementsAre("one", "two\nlines", "")) << piece;
   }
 }
-
-std::string delta(const std::string& content) {
-  return Json{{"choices", {{{"delta", {{"content", content}}}, {"finish_reason", nullptr}}}}}.dump();
-}
-const std::string kStop = R"({"choices": [{"delta": {}, "finish_reason": "stop"}]})";
 
 TEST(CompletionStream, TimesTokensFromTheFirstToTheLast) {
   const auto start = std::chrono::steady_clock::time_point();
@@ -169,42 +169,12 @@ TEST(EndpointOptions, NamesWhatIsMissingOrUnknown) {
 }
 
 /// A server on loopback that answers each request by the next of a list of answers; the last one stays.
-class FakeServer {
- public:
-  using Answer = std::function<void(httplib::Response&)>;
-
-  explicit FakeServer(std::vector<Answer> answers) : answers_(std::move(answers)) {
-    server_.Post("/v1/chat/completions", [this](const httplib::Request& request, httplib::Response& response) {
-      bodies_.push_back(request.body);
-      answers_[std::min(bodies_.size(), answers_.size()) - 1](response);
-    });
-    port_ = server_.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    while (!server_.is_running()) std::this_thread::yield();
-  }
-  ~FakeServer() {
-    server_.stop();
-    thread_.join();
-  }
-  FakeServer(const FakeServer&) = delete;
-  FakeServer& operator=(const FakeServer&) = delete;
-
-  /// What an arm with this server as its endpoint answers to one question.
-  ArmOutput ask(int retries = 3) const {
-    EndpointArm arm({.endpoint = url(), .model = "small", .timeout_s = 5, .retries = retries},
-                    {.max_tokens = 12, .sampling = {.temperature = 0.5}}, std::chrono::milliseconds(1));
-    return arm.generate(std::vector<ChatMessage>{{"user", "How many?"}}, 42);
-  }
-  std::string url() const { return fmt::format("http://127.0.0.1:{}/v1/", port_); }
-  const std::vector<std::string>& bodies() const { return bodies_; }
-
- private:
-  httplib::Server server_;
-  std::vector<Answer> answers_;
-  std::vector<std::string> bodies_;
-  int port_ = 0;
-  std::thread thread_;
-};
+/// What an arm with this server as its endpoint answers to one question.
+ArmOutput ask(const FakeServer& server, int retries = 3) {
+  EndpointArm arm({.endpoint = server.url(), .model = "small", .timeout_s = 5, .retries = retries},
+                  {.max_tokens = 12, .sampling = {.temperature = 0.5}}, std::chrono::milliseconds(1));
+  return arm.generate(std::vector<ChatMessage>{{"user", "How many?"}}, 42);
+}
 
 FakeServer::Answer status(int code, const std::string& body) {
   return [=](httplib::Response& response) {
@@ -213,17 +183,11 @@ FakeServer::Answer status(int code, const std::string& body) {
   };
 }
 
-FakeServer::Answer events(const std::vector<std::string>& list) {
-  std::string body;
-  for (const std::string& event : list) body += "data: " + event + "\n\n";
-  return [=](httplib::Response& response) { response.set_content(body, "text/event-stream"); };
-}
-
 const std::vector<std::string> kWhole = {delta("It is "), delta("\\boxed{4}"), kStop, "[DONE]"};
 
 TEST(EndpointArm, SendsTheConversationAndReadsTheStream) {
   const FakeServer server({events(kWhole)});
-  const ArmOutput output = server.ask();
+  const ArmOutput output = ask(server);
   EXPECT_EQ(output.text, "It is \\boxed{4}");
   EXPECT_EQ(output.finish_reason, "stop");
   EXPECT_EQ(output.retries, 0);
@@ -241,7 +205,7 @@ TEST(EndpointArm, SendsTheConversationAndReadsTheStream) {
 TEST(EndpointArm, TriesAgainWhatMayPassAndSaysHowOften) {
   const FakeServer server(
       {status(503, "loading"), status(429, "slow down"), events({delta("cut off here")}), events(kWhole)});
-  const ArmOutput output = server.ask();
+  const ArmOutput output = ask(server);
   EXPECT_EQ(output.retries, 3);
   EXPECT_EQ(output.text, "It is \\boxed{4}");
 }
@@ -249,7 +213,7 @@ TEST(EndpointArm, TriesAgainWhatMayPassAndSaysHowOften) {
 TEST(EndpointArm, GivesUpAfterTheAllowedRetriesNamingTheEndpoint) {
   const FakeServer server({status(500, R"({"error": {"message": "no memory"}})")});
   expect_error(
-      Error::bad_argument, [&] { server.ask(2); }, "endpoint=" + server.url(), "status 500", "no memory", "attempt 3");
+      Error::bad_argument, [&] { ask(server, 2); }, "endpoint=" + server.url(), "status 500", "no memory", "attempt 3");
   EXPECT_EQ(server.bodies().size(), 3U);
 }
 
@@ -268,14 +232,14 @@ FakeServer::Answer cut_events(const std::vector<std::string>& list) {
 
 TEST(EndpointArm, TakesAnAnswerWhoseConnectionIsClosedBehindItsLastEvent) {
   const FakeServer server({cut_events(kWhole)});
-  const ArmOutput output = server.ask();
+  const ArmOutput output = ask(server);
   EXPECT_EQ(output.retries, 0);
   EXPECT_EQ(output.text, "It is \\boxed{4}");
 }
 
 TEST(EndpointArm, TriesAgainWhereTheConnectionIsClosedBeforeTheUsage) {
   const FakeServer server({cut_events({delta("It is "), kStop}), events(kWhole)});
-  EXPECT_EQ(server.ask().retries, 1);
+  EXPECT_EQ(ask(server).retries, 1);
 }
 
 TEST(EndpointArm, SaysThatAServerBeganAnAnswerAndSentNothing) {
@@ -283,14 +247,14 @@ TEST(EndpointArm, SaysThatAServerBeganAnAnswerAndSentNothing) {
   for (const auto& answer : {cut_events({}), events({})}) {
     const FakeServer server({answer});
     expect_error(
-        Error::bad_argument, [&] { server.ask(1); }, "status 200, and no event followed", "its log", "attempt 2");
+        Error::bad_argument, [&] { ask(server, 1); }, "status 200, and no event followed", "its log", "attempt 2");
   }
 }
 
 TEST(EndpointArm, DoesNotRepeatARequestThatIsWrong) {
   const FakeServer server({status(404, R"({"error": {"message": "no model small"}})")});
   expect_error(
-      Error::bad_argument, [&] { server.ask(); }, "status 404", "no model small", "attempt 1");
+      Error::bad_argument, [&] { ask(server); }, "status 404", "no model small", "attempt 1");
   EXPECT_EQ(server.bodies().size(), 1U);
 }
 
@@ -299,7 +263,7 @@ TEST(EndpointArm, ShowsWhateverAServerSaysInOneLine) {
                                   std::string("<p>\nno\n</p>\x1b[2J\xff"), std::string(R"({"error": [["a"]]})")}) {
     const FakeServer server({status(404, body)});
     expect_error(
-        Error::bad_argument, [&] { server.ask(); }, "status 404: ", ::testing::SizeIs(::testing::Lt(600)));
+        Error::bad_argument, [&] { ask(server); }, "status 404: ", ::testing::SizeIs(::testing::Lt(600)));
   }
 }
 
@@ -311,7 +275,7 @@ TEST(EndpointArm, AFaultOfTheServerEndsTheRequestAtOnce) {
                                              {R"({"error": {"message": "no memory"}})"}}) {
     const FakeServer server({events(list)});
     expect_error(
-        Error::bad_argument, [&] { server.ask(); }, "endpoint=" + server.url(), "server", "(attempt 1)");
+        Error::bad_argument, [&] { ask(server); }, "endpoint=" + server.url(), "server", "(attempt 1)");
     EXPECT_EQ(server.bodies().size(), 1U);
   }
 }
@@ -320,7 +284,7 @@ TEST(EndpointArm, NeverScoresAnAnswerThatHasNoEnd) {
   for (const auto& answer : {events({delta("\\boxed{4}")}), cut_events({delta("\\boxed{4}")})}) {
     const FakeServer server({answer});
     expect_error(
-        Error::bad_argument, [&] { server.ask(1); }, "cut off before its end", "attempt 2");
+        Error::bad_argument, [&] { ask(server, 1); }, "cut off before its end", "attempt 2");
   }
 }
 
