@@ -28,6 +28,13 @@ constexpr std::array kOperatorNames = {
     OperatorName{Operator::score_experts, "score experts"},
     OperatorName{Operator::add, "add"},
     OperatorName{Operator::residual_streams, "residual streams"},
+    OperatorName{Operator::causal_conv, "causal convolution"},
+    OperatorName{Operator::delta_rule, "delta rule"},
+    OperatorName{Operator::gates, "gates"},
+    OperatorName{Operator::gated_streams, "gated streams"},
+    OperatorName{Operator::mean_pool, "mean pool"},
+    OperatorName{Operator::block_attention, "block attention"},
+    OperatorName{Operator::ngrams, "n-grams"},
 };
 
 void lacking() { check(false, "a model asks for the operators that it needs"); }
@@ -86,6 +93,59 @@ void Backend::stream_weights(const Tensor& /*h*/, const StreamMaps& /*maps*/, co
 void Backend::collapse_streams(const Tensor& /*h*/, const Tensor& /*weights*/, const Tensor& /*x*/) { lacking(); }
 
 void Backend::expand_streams(const Tensor& /*h*/, const Tensor& /*weights*/, const Tensor& /*y*/) { lacking(); }
+
+void Backend::causal_conv(const ConvInputs& /*inputs*/, const Batch& /*batch*/, const Tensor& /*out*/) { lacking(); }
+
+void Backend::delta_rule(const DeltaInputs& /*inputs*/, const Batch& /*batch*/, const Tensor& /*out*/) { lacking(); }
+
+void Backend::gated_rms_norm(const Tensor& /*x*/, const Tensor& /*weight*/, float /*eps*/, const Tensor& /*gate*/,
+                             GateKind /*kind*/) {
+  lacking();
+}
+
+void Backend::multiply_by_gate(const Tensor& /*x*/, const Tensor& /*gate*/) { lacking(); }
+
+void Backend::add_gated(const Tensor& /*x*/, const Tensor& /*delta*/, const Tensor& /*gate*/) { lacking(); }
+
+void Backend::normalise_streams(const Tensor& /*h*/, const Tensor& /*weight*/, std::int64_t /*streams*/, float /*eps*/,
+                                const Tensor& /*out*/) {
+  lacking();
+}
+
+void Backend::scaled_silu(const Tensor& /*x*/, float /*factor*/) { lacking(); }
+
+void Backend::mix_streams(const Tensor& /*normed*/, const Tensor& /*gates*/, const Tensor& /*x*/) { lacking(); }
+
+void Backend::inject_streams(const Tensor& /*h*/, const Tensor& /*gates*/, const Tensor& /*y*/) { lacking(); }
+
+void Backend::gate_values(const Tensor& /*keys*/, const Tensor& /*queries*/, const Tensor& /*value*/,
+                          const Tensor& /*out*/) {
+  lacking();
+}
+
+void Backend::mean_pool(const MeanPoolInputs& /*inputs*/, const Batch& /*batch*/) { lacking(); }
+
+void Backend::block_attention(const KvCache& /*cache*/, std::int64_t /*layer*/, const Tensor& /*q*/,
+                              const Batch& /*batch*/, const Tensor& /*chosen*/, const BlockAttentionShape& /*shape*/,
+                              const Tensor& /*out*/) {
+  lacking();
+}
+
+std::unique_ptr<NgramEmbedding> Backend::load_ngrams(const NgramSource& /*source*/) {
+  lacking();
+  return nullptr;
+}
+
+void Backend::embed_ngrams(const NgramEmbedding& /*table*/, const Tensor& /*history*/, const Batch& /*batch*/,
+                           const Tensor& /*out*/) {
+  lacking();
+}
+
+void Backend::linear_pair(const Linear& large, const Linear& small, const Tensor& x, const Tensor& y,
+                          const Tensor& y_small) {
+  linear(large, x, y);
+  linear(small, x, y_small);
+}
 
 void Backend::prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) {
   if (heads.q_norm != nullptr) head_rms_norm(heads.q, *heads.q_norm, heads.eps);

@@ -51,7 +51,8 @@ struct LinearSource {
   const PlannedProjection* plan = nullptr;  ///< the route, the schedule, the shape
   const Checkpoint* checkpoint = nullptr;
   std::vector<WeightPart> parts;
-  std::vector<float> bias;  ///< n values, or empty
+  std::int64_t zero_rows = 0;  ///< behind the parts: a shape that kernels know, for fewer outputs
+  std::vector<float> bias;     ///< n values, or empty
   /// Two parts of as many rows, gate and up, which linear_gated() multiplies by: a device may keep them interleaved.
   bool gated = false;
 };
@@ -171,6 +172,70 @@ struct LatentInputs {
   float scale = 1.0F;            ///< multiplies q.k, not the sink
 };
 
+/// Operands of Backend::causal_conv.
+struct ConvInputs {
+  Tensor x;        ///< [rows, channels]
+  Tensor weights;  ///< F32 [taps, channels], the last tap being the token's own
+  std::int64_t dilation = 1;
+  SequenceRows history;  ///< F32, channels wide, dilation * (taps - 1) a sequence
+};
+
+/// Operands of Backend::delta_rule. Value head h reads key head h / (value_heads / key_heads).
+struct DeltaInputs {
+  Tensor qkv;         ///< [rows, 2 key_heads * key_dim + value_heads * value_dim]; unspecified afterwards
+  Tensor b;           ///< [rows, value_heads]
+  Tensor a;           ///< the same
+  Tensor decay_log;   ///< F32 [1, value_heads]
+  Tensor decay_bias;  ///< the same
+  std::int64_t key_heads = 1;
+  std::int64_t value_heads = 1;
+  std::int64_t key_dim = 1;
+  std::int64_t value_dim = 1;
+  SequenceRows states;  ///< F32, key_dim * value_dim wide, value_heads a sequence
+};
+
+/// What a gate goes through before it multiplies.
+enum class GateKind : std::uint8_t { sigmoid, silu };
+
+/// Operands of Backend::mean_pool.
+struct MeanPoolInputs {
+  Tensor x;                ///< [rows, width]
+  std::int64_t ratio = 1;  ///< tokens an entry
+  float eps = 0.0F;
+  Tensor norm;           ///< F32 [1, width]
+  Tensor frequencies;    ///< F32 [1, r / 2]: the first r dimensions are rotated, pairs (i, i + r / 2)
+  SequenceRows pending;  ///< F32, as wide as x, ratio a sequence
+  SequenceRows entries;
+};
+
+/// How Backend::block_attention reads the context.
+struct BlockAttentionShape {
+  AttentionShape attention;  ///< without a window
+  std::int64_t block = 1;    ///< positions a block, from position 0 on
+};
+
+/// A table of hashed n-grams; made by Backend::load_ngrams.
+class NgramEmbedding {
+ public:
+  NgramEmbedding() = default;
+  virtual ~NgramEmbedding() = default;
+  NgramEmbedding(const NgramEmbedding&) = delete;
+  NgramEmbedding& operator=(const NgramEmbedding&) = delete;
+
+  virtual std::int64_t width() const = 0;  ///< values a token, of all heads
+  virtual std::int64_t bytes_per_token() const = 0;
+};
+
+/// What an n-gram table is loaded from. Row of a head for n tokens: the exclusive or of the tokens times their
+/// multipliers, modulo the head's size, plus its offset.
+struct NgramSource {
+  std::vector<const CheckpointTensor*> parts;  ///< stacked by rows; all but the last have as many
+  std::vector<std::int64_t> multipliers;       ///< of the token itself, the one before, ...
+  std::vector<std::int64_t> sizes;             ///< of each head's rows; as many heads for 2 tokens, for 3, ...
+  std::vector<std::int64_t> offsets;
+  std::int64_t boundary = 0;  ///< the token that ends a text, which stands for all before it too
+};
+
 /// How Backend::score_experts chooses and weighs.
 struct ExpertScoring {
   const Tensor* bias = nullptr;  ///< F32 [1, experts], added for the choice alone; null: none
@@ -201,6 +266,13 @@ enum class Operator : std::uint8_t {
   score_experts,
   add,
   residual_streams,  ///< stream_weights, collapse_streams and expand_streams
+  causal_conv,
+  delta_rule,
+  gates,          ///< gated_rms_norm, multiply_by_gate and add_gated
+  gated_streams,  ///< normalise_streams, scaled_silu, mix_streams, inject_streams and gate_values
+  mean_pool,
+  block_attention,
+  ngrams,  ///< load_ngrams and embed_ngrams
 };
 
 std::string_view to_string(Operator op);
@@ -348,6 +420,56 @@ class Backend {
   /// In place: h's streams mixed by the row's n x n weights, plus y by the second n.
   virtual void expand_streams(const Tensor& h, const Tensor& weights, const Tensor& y);
 
+  /// out = silu of the convolution of x over the sequence's tokens, a channel by itself, zeros before the first; x
+  /// becomes part of the history. docs/qwen4_exp.md has the formulas of this and of what follows.
+  virtual void causal_conv(const ConvInputs& inputs, const Batch& batch, const Tensor& out);
+
+  /// The gated delta rule: each value head updates its state by its token's key and value, and out [rows, value_heads *
+  /// value_dim] is what the query recalls of it. The state of a sequence at position 0 is zero whatever memory holds.
+  virtual void delta_rule(const DeltaInputs& inputs, const Batch& batch, const Tensor& out);
+
+  /// In place: every run of weight.cols values of a row is normalised by itself and multiplied by weight and gate.
+  virtual void gated_rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& gate, GateKind kind);
+
+  /// x *= sigmoid(gate).
+  virtual void multiply_by_gate(const Tensor& x, const Tensor& gate);
+
+  /// x += sigmoid(gate) * delta, gate [rows, 1].
+  virtual void add_gated(const Tensor& x, const Tensor& delta, const Tensor& gate);
+
+  /// out = h [rows, n * d], each of the n streams normalised by itself; weight [1, n * d]. out may be h.
+  virtual void normalise_streams(const Tensor& h, const Tensor& weight, std::int64_t streams, float eps,
+                                 const Tensor& out);
+
+  /// x = silu(factor * x).
+  virtual void scaled_silu(const Tensor& x, float factor);
+
+  /// x = the mean over streams of sigmoid(gates) * normed, both [rows, n * d].
+  virtual void mix_streams(const Tensor& normed, const Tensor& gates, const Tensor& x);
+
+  /// Stream s of h += 2 sigmoid(gates[s] / n) * y; gates [rows, n].
+  virtual void inject_streams(const Tensor& h, const Tensor& gates, const Tensor& y);
+
+  /// Stream s of out = sigmoid(root(<key, query> of that stream / sqrt(d))) * value, root being the square root that
+  /// keeps the sign, of 1e-6 at least.
+  virtual void gate_values(const Tensor& keys, const Tensor& queries, const Tensor& value, const Tensor& out);
+
+  /// Makes the entries whose last token is in the batch, entry w in row w of its sequence: the mean of the tokens'
+  /// rows, normalised, rotated by the first one's position.
+  virtual void mean_pool(const MeanPoolInputs& inputs, const Batch& batch);
+
+  /// attention() over the blocks whose numbers are in chosen (i32 [rows, k], complete ones in rising order, then -1)
+  /// and the positions after the last complete one.
+  virtual void block_attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
+                               const Tensor& chosen, const BlockAttentionShape& shape, const Tensor& out);
+
+  /// The table stays where the checkpoint has it and is read a row at a time; the checkpoint must outlive it.
+  virtual std::unique_ptr<NgramEmbedding> load_ngrams(const NgramSource& source);
+
+  /// out[t] = what the n-grams that end in token t stand for. `history` (i32 [slots * (n - 1), 1]) keeps the sequences'
+  /// last tokens.
+  virtual void embed_ngrams(const NgramEmbedding& table, const Tensor& history, const Batch& batch, const Tensor& out);
+
   // --- sequences of operators ---------------------------------------------------------------------------------------
 
   /// What lies between a layer's projections and its attention: q and k normalised (where they have weights) and
@@ -360,6 +482,11 @@ class Backend {
 
   /// stream.normed = rms_norm(stream), with what is pending.
   void normalise(ResidualStream& stream, const RowNorm& norm);
+
+  /// linear() of two weights with one input: what is small rides along in the launch of what is large. Each output has
+  /// the bits that linear() alone gives.
+  virtual void linear_pair(const Linear& large, const Linear& small, const Tensor& x, const Tensor& y,
+                           const Tensor& y_small);
 
   /// y = rms_norm(stream) W^T; stream.normed is unspecified afterwards.
   virtual void linear_normalised(ResidualStream& stream, const RowNorm& norm, const Linear& weight, const Tensor& y);

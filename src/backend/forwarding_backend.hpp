@@ -97,6 +97,45 @@ class ForwardingBackend : public Backend {
   void expand_streams(const Tensor& h, const Tensor& weights, const Tensor& y) override {
     inner_->expand_streams(h, weights, y);
   }
+  void causal_conv(const ConvInputs& inputs, const Batch& batch, const Tensor& out) override {
+    inner_->causal_conv(inputs, batch, out);
+  }
+  void delta_rule(const DeltaInputs& inputs, const Batch& batch, const Tensor& out) override {
+    inner_->delta_rule(inputs, batch, out);
+  }
+  void gated_rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& gate, GateKind kind) override {
+    inner_->gated_rms_norm(x, weight, eps, gate, kind);
+  }
+  void multiply_by_gate(const Tensor& x, const Tensor& gate) override { inner_->multiply_by_gate(x, gate); }
+  void add_gated(const Tensor& x, const Tensor& delta, const Tensor& gate) override {
+    inner_->add_gated(x, delta, gate);
+  }
+  void normalise_streams(const Tensor& h, const Tensor& weight, std::int64_t streams, float eps,
+                         const Tensor& out) override {
+    inner_->normalise_streams(h, weight, streams, eps, out);
+  }
+  void scaled_silu(const Tensor& x, float factor) override { inner_->scaled_silu(x, factor); }
+  void mix_streams(const Tensor& normed, const Tensor& gates, const Tensor& x) override {
+    inner_->mix_streams(normed, gates, x);
+  }
+  void inject_streams(const Tensor& h, const Tensor& gates, const Tensor& y) override {
+    inner_->inject_streams(h, gates, y);
+  }
+  void gate_values(const Tensor& keys, const Tensor& queries, const Tensor& value, const Tensor& out) override {
+    inner_->gate_values(keys, queries, value, out);
+  }
+  void mean_pool(const MeanPoolInputs& inputs, const Batch& batch) override { inner_->mean_pool(inputs, batch); }
+  void block_attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
+                       const Tensor& chosen, const BlockAttentionShape& shape, const Tensor& out) override {
+    inner_->block_attention(cache, layer, q, batch, chosen, shape, out);
+  }
+  std::unique_ptr<NgramEmbedding> load_ngrams(const NgramSource& source) override {
+    return inner_->load_ngrams(source);
+  }
+  void embed_ngrams(const NgramEmbedding& table, const Tensor& history, const Batch& batch,
+                    const Tensor& out) override {
+    inner_->embed_ngrams(table, history, batch, out);
+  }
   void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) override {
     inner_->prepare_heads(cache, layer, heads, batch);
   }

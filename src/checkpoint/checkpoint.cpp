@@ -47,16 +47,18 @@ std::int64_t CheckpointTensor::elements() const {
 }
 
 std::int64_t CheckpointTensor::rows() const {
-  if (shape.size() != 2) {
-    throw Error(Error::bad_file,
-                fmt::format("tensor {}: shape [{}], expected two dimensions", printable(name), fmt::join(shape, ", ")));
+  if (shape.size() < 2) {
+    throw Error(Error::bad_file, fmt::format("tensor {}: shape [{}], expected at least two dimensions", printable(name),
+                                             fmt::join(shape, ", ")));
   }
-  return shape[0];
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+  return rows;
 }
 
 std::int64_t CheckpointTensor::cols() const {
   rows();
-  return shape[1];
+  return shape.back();
 }
 
 class Checkpoint::Impl {

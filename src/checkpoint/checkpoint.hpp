@@ -21,7 +21,8 @@ struct CheckpointTensor {
   std::size_t file = 0;  ///< index into Checkpoint::files()
 
   std::int64_t elements() const;
-  /// For a tensor of two dimensions: shape[0] and shape[1]. Error::bad_file naming the tensor otherwise.
+  /// As a matrix: the last dimension is the columns, the others together the rows. Error::bad_file naming the tensor if
+  /// it has fewer than two.
   std::int64_t rows() const;
   std::int64_t cols() const;
 };

@@ -56,6 +56,18 @@ ServedWeight::ServedWeight(const LinearSource& source) : n_(source.plan->tensor.
       append_numbers(part);
     }
   }
+  append_zeros(source.zero_rows);
+}
+
+void ServedWeight::append_zeros(std::int64_t rows) {
+  const auto values = static_cast<std::size_t>(rows * k_);
+  if (!numbers_.empty()) {
+    numbers_.resize(numbers_.size() + values);
+    return;
+  }
+  codes_.resize(codes_.size() + values);
+  scales_.resize(scales_.size() + static_cast<std::size_t>(rows), {1.0F});
+  first_col_.resize(scales_.size());
 }
 
 void ServedWeight::append_codes(const WeightPart& part, const Checkpoint& checkpoint) {

@@ -29,6 +29,7 @@ class ServedWeight {
   void append_quantised(const WeightPart& part);
   void append_fp4(const WeightPart& part, const Checkpoint& checkpoint);
   void append_numbers(const WeightPart& part);
+  void append_zeros(std::int64_t rows);
 
   std::int64_t n_;
   std::int64_t k_;

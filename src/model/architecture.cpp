@@ -15,7 +15,8 @@
 namespace qpn8 {
 namespace {
 
-constexpr std::array kArchitectures = {&kDeepseekV4, &kLlama, &kQwen2, &kQwen3, &kQwen3Moe};
+constexpr std::array kArchitectures = {&kDeepseekV4, &kLlama,      &kQwen2,         &kQwen3,       &kQwen3Moe,
+                                       &kQwen3Next,  &kQwen35Text, &kQwen35MoeText, &kQwen4ExpText};
 
 struct WeightTypeName {
   DType stored;
@@ -67,11 +68,18 @@ WeightType stored_type(const Projection& projection, const Checkpoint& checkpoin
 void check_parts(const Projection& projection, const Checkpoint& checkpoint) {
   for (const ProjectionPart& part : projection.parts) {
     const bool fp4 = weight_type(checkpoint.tensor(part.tensor)) == WeightType::f4_e2m1;
-    const std::array<std::int64_t, 2> shape = {part.rows, fp4 ? part.cols / 2 : part.cols};
+    std::vector<std::int64_t> shape = part.shape;
+    if (shape.empty()) shape = {part.rows, fp4 ? part.cols / 2 : part.cols};
     const CheckpointTensor& weight = checkpoint.tensor(part.tensor, shape);
     if (fp4) require_group_scales(checkpoint, weight);
     if (weight.dtype == DType::f8_e4m3) require_block_scales(checkpoint, weight);
   }
+}
+
+ProjectionPart stored_form(const Architecture& architecture, const Checkpoint& checkpoint, ProjectionPart part) {
+  if (architecture.stored_part != nullptr) return architecture.stored_part(checkpoint, part);
+  if (architecture.stored_name != nullptr) part.tensor = architecture.stored_name(checkpoint, part.tensor);
+  return part;
 }
 
 void set_scales(TensorDesc& tensor) {
@@ -107,9 +115,7 @@ std::vector<Projection> describe_projections(const ModelConfig& config, const To
     if (checkpoint == nullptr) {
       tensor.type = announced_type(config, projection);
     } else {
-      if (architecture.stored_name != nullptr) {
-        for (ProjectionPart& part : projection.parts) part.tensor = architecture.stored_name(*checkpoint, part.tensor);
-      }
+      for (ProjectionPart& part : projection.parts) part = stored_form(architecture, *checkpoint, part);
       check_parts(projection, *checkpoint);
       tensor.type = stored_type(projection, *checkpoint);
     }

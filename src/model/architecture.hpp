@@ -27,10 +27,16 @@ enum class Split : std::uint8_t {
 struct ProjectionPart {
   std::string tensor;     ///< "model.layers.0.self_attn.q_proj.weight"
   std::string bias;       ///< name of its bias, or empty
-  std::int64_t rows = 0;  ///< of the whole tensor
+  std::int64_t rows = 0;  ///< of all ranks together
   std::int64_t cols = 0;
   Split split = Split::none;
   std::int64_t copies = 1;  ///< neighbouring ranks that hold the same slice
+  /// Where the rows lie in the tensor, if they are not all of it: from first_row on, in runs of run_rows whose
+  /// beginnings are run_pitch apart (0: in one run).
+  std::int64_t first_row = 0;
+  std::int64_t run_rows = 0;
+  std::int64_t run_pitch = 0;
+  std::vector<std::int64_t> shape = {};  ///< of the tensor; empty: [rows, cols]
 };
 
 /// What a projection is stored as, where only the config is there to say so.
@@ -44,6 +50,7 @@ enum class Announced : std::uint8_t {
 struct Projection {
   ProjectionDesc desc;
   std::vector<ProjectionPart> parts;
+  std::int64_t zero_rows = 0;  ///< behind the parts, up to a width that contracts know
   Announced announced = Announced::as_config;
 };
 
@@ -69,6 +76,9 @@ struct Architecture {
   /// The name under which this checkpoint holds a tensor, for an architecture that is published under several; null
   /// where names are as they are described.
   std::string (*stored_name)(const Checkpoint& checkpoint, const std::string& described) = nullptr;
+  /// The part as this checkpoint holds it, for an architecture whose tensors are published stacked as well as apart;
+  /// null where only names differ.
+  ProjectionPart (*stored_part)(const Checkpoint& checkpoint, const ProjectionPart& described) = nullptr;
 };
 
 /// The architecture of config.model_type; Error::unsupported names it and lists the known ones.

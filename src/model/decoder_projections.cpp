@@ -11,13 +11,6 @@
 namespace qpn8 {
 namespace {
 
-/// A model of experts alone may leave it out.
-void require_mlp_width(const ModelConfig& config) {
-  if (config.intermediate_size > 0) return;
-  throw Error(Error::bad_file, fmt::format("{}: intermediate_size is missing or 0, expected an integer of at least 1",
-                                           config.file.string()));
-}
-
 std::vector<SplitDimension> split_dimensions(const ModelConfig& config, const DecoderSpec& spec) {
   const auto is_moe = [](const DecoderSpec::Layer& layer) { return layer.moe; };
   std::vector<SplitDimension> dimensions = {{"attention heads", config.heads},

@@ -40,6 +40,12 @@ void require_stages(const ModelConfig& config, int pp) {
               fmt::format("--pp {}: {} layers fill at most {} stages", pp, config.layers, config.layers));
 }
 
+void require_mlp_width(const ModelConfig& config) {
+  if (config.intermediate_size > 0) return;
+  throw Error(Error::bad_file, fmt::format("{}: intermediate_size is missing or 0, expected an integer of at least 1",
+                                           config.file.string()));
+}
+
 void require_gated_silu(const ModelConfig& config) {
   if (config.hidden_act == "silu" || config.hidden_act == "swish") return;
   throw Error(Error::unsupported, fmt::format(R"({}: hidden_act is "{}"; known: "silu")", config.file.string(),

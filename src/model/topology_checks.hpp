@@ -24,6 +24,10 @@ void require_split(std::span<const SplitDimension> dimensions, int tp);
 /// Error::bad_argument saying how many stages the layers fill.
 void require_stages(const ModelConfig& config, int pp);
 
+/// Error::bad_file where a layer has a dense MLP and intermediate_size is missing; a model of experts alone may leave
+/// it out.
+void require_mlp_width(const ModelConfig& config);
+
 /// Error::unsupported for another activation than the one that the MLPs have.
 void require_gated_silu(const ModelConfig& config);
 

@@ -1,10 +1,12 @@
 #include "model/weights.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "base/check.hpp"
 #include "model/block_scales.hpp"
@@ -23,24 +25,30 @@ const PlannedProjection& WeightLoader::planned(const std::string& projection) co
   return source_.plan->at(projection);
 }
 
-/// This rank's rectangle.
-WeightPart WeightLoader::part_of(const ProjectionPart& part) const {
-  WeightPart whole = {.weight = &source_.checkpoint->tensor(part.tensor),
-                      .block_scales = find_block_scales(*source_.checkpoint, part.tensor),
-                      .first_row = 0,
-                      .rows = part.rows,
-                      .first_col = 0,
-                      .cols = part.cols};
+/// This rank's rectangles of a part: one, or one a run of rows.
+void WeightLoader::add_rectangles(const ProjectionPart& part, std::vector<WeightPart>& rectangles) const {
+  WeightPart rectangle = {.weight = &source_.checkpoint->tensor(part.tensor),
+                          .block_scales = find_block_scales(*source_.checkpoint, part.tensor),
+                          .cols = part.cols};
   const std::int64_t slices = source_.tp / part.copies;
   const std::int64_t slice = source_.tp_rank / part.copies;
+  std::int64_t row = 0;
+  std::int64_t end = part.rows;
   if (part.split == Split::rows) {
-    whole.rows /= slices;
-    whole.first_row = slice * whole.rows;
+    row = slice * (part.rows / slices);
+    end = row + part.rows / slices;
   } else if (part.split == Split::cols) {
-    whole.cols /= slices;
-    whole.first_col = slice * whole.cols;
+    rectangle.cols /= slices;
+    rectangle.first_col = slice * rectangle.cols;
   }
-  return whole;
+  const std::int64_t run = part.run_rows > 0 ? part.run_rows : part.rows;
+  while (row < end) {
+    const std::int64_t within = row % run;
+    rectangle.first_row = part.first_row + row / run * part.run_pitch + within;
+    rectangle.rows = std::min(run - within, end - row);
+    rectangles.push_back(rectangle);
+    row += rectangle.rows;
+  }
 }
 
 LinearSource WeightLoader::linear_source(const std::string& projection) const {
@@ -48,7 +56,8 @@ LinearSource WeightLoader::linear_source(const std::string& projection) const {
   LinearSource linear;
   linear.plan = &planned(projection);
   linear.checkpoint = source_.checkpoint;
-  for (const ProjectionPart& part : described.parts) linear.parts.push_back(part_of(part));
+  for (const ProjectionPart& part : described.parts) add_rectangles(part, linear.parts);
+  linear.zero_rows = described.zero_rows;
   linear.bias = bias_of(described);
   return linear;
 }
@@ -120,6 +129,43 @@ std::vector<float> WeightLoader::finite(const std::string& tensor, std::span<con
 OwnedTensor WeightLoader::row(const std::string& tensor, std::int64_t size) const {
   const std::array<std::int64_t, 1> shape = {size};
   return row(finite(tensor, shape));
+}
+
+OwnedTensor WeightLoader::centred_row(const std::string& tensor, std::int64_t size) const {
+  const std::array<std::int64_t, 1> shape = {size};
+  std::vector<float> values = finite(tensor, shape);
+  for (float& value : values) value += 1.0F;
+  return row(values);
+}
+
+OwnedTensor WeightLoader::conv_taps(const std::string& tensor, std::int64_t channels, std::int64_t taps) const {
+  const std::array<std::int64_t, 3> shape = {channels, 1, taps};
+  const std::vector<float> values = finite(tensor, shape);
+  std::vector<float> turned(values.size());
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      turned[static_cast<std::size_t>(tap * channels + channel)] =
+          values[static_cast<std::size_t>(channel * taps + tap)];
+    }
+  }
+  OwnedTensor matrix = source_.backend->allocate(DType::f32, taps, channels);
+  source_.backend->write(matrix.tensor, std::as_bytes(std::span(turned)));
+  return matrix;
+}
+
+const CheckpointTensor* WeightLoader::find(const std::string& tensor) const {
+  const std::string name = stored(tensor);
+  return source_.checkpoint->contains(name) ? &source_.checkpoint->tensor(name) : nullptr;
+}
+
+void WeightLoader::require_integers(const std::string& tensor, std::span<const std::int64_t> values) const {
+  const std::array<std::int64_t, 1> shape = {static_cast<std::int64_t>(values.size())};
+  const CheckpointTensor& found = source_.checkpoint->tensor(stored(tensor), shape);
+  const bool equal =
+      found.dtype == DType::i64 && std::memcmp(found.bytes.data(), values.data(), values.size_bytes()) == 0;
+  if (equal) return;
+  throw Error(Error::bad_file, fmt::format("{}: is not [{}] (I64), which follows from config.json", found.name,
+                                           fmt::join(values, ", ")));
 }
 
 OwnedTensor WeightLoader::row_share(const std::string& tensor, std::int64_t share) const {

@@ -31,6 +31,18 @@ class WeightLoader {
   /// A vector (norm weight) as one F32 row. Error::bad_value names a tensor with a value that is not finite.
   OwnedTensor row(const std::string& tensor, std::int64_t size) const;
 
+  /// row() of a norm that multiplies by one more than its stored weight.
+  OwnedTensor centred_row(const std::string& tensor, std::int64_t size) const;
+
+  /// The taps of a depthwise convolution, stored [channels, 1, taps], as F32 [taps, channels].
+  OwnedTensor conv_taps(const std::string& tensor, std::int64_t channels, std::int64_t taps) const;
+
+  /// A tensor of the checkpoint, by the name that it is described under; null if there is none.
+  const CheckpointTensor* find(const std::string& tensor) const;
+
+  /// Error::bad_file unless the tensor (I64) holds these values.
+  void require_integers(const std::string& tensor, std::span<const std::int64_t> values) const;
+
   /// The same of this rank's share of a tensor, `share` values a rank.
   OwnedTensor row_share(const std::string& tensor, std::int64_t share) const;
 
@@ -49,7 +61,7 @@ class WeightLoader {
 
  private:
   std::unique_ptr<Linear> load(const LinearSource& source) const;
-  WeightPart part_of(const ProjectionPart& part) const;
+  void add_rectangles(const ProjectionPart& part, std::vector<WeightPart>& rectangles) const;
   const Projection& projection_named(const std::string& name) const;
   std::vector<float> bias_of(const Projection& projection) const;
   std::string stored(const std::string& described) const;

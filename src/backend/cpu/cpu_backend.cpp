@@ -10,17 +10,24 @@
 #include "backend/cpu/kv_cache.hpp"
 #include "backend/cpu/load_linear.hpp"
 #include "backend/cpu/memory.hpp"
+#include "backend/cpu/ngram_embedding.hpp"
 #include "backend/cpu/weight_part.hpp"
 #include "base/check.hpp"
 #include "kernels/cpu/add_rows.hpp"
 #include "kernels/cpu/argmax.hpp"
 #include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/block_attention.hpp"
+#include "kernels/cpu/causal_conv.hpp"
+#include "kernels/cpu/delta_rule.hpp"
 #include "kernels/cpu/embed.hpp"
 #include "kernels/cpu/find_non_finite.hpp"
+#include "kernels/cpu/gated_streams.hpp"
+#include "kernels/cpu/gates.hpp"
 #include "kernels/cpu/gather_rows.hpp"
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/hyper_connection.hpp"
 #include "kernels/cpu/latent_attention.hpp"
+#include "kernels/cpu/mean_pool.hpp"
 #include "kernels/cpu/pool_rows.hpp"
 #include "kernels/cpu/rms_norm.hpp"
 #include "kernels/cpu/rope.hpp"
@@ -261,6 +268,83 @@ class CpuBackend : public Backend {
     cpu::expand_streams(floats(h), floats(weights), floats(y), team_);
   }
 
+  void causal_conv(const ConvInputs& inputs, const Batch& batch, const Tensor& out) override {
+    cpu::causal_conv(floats(inputs.x), places_of(batch), floats(inputs.weights), inputs.dilation,
+                     store_of(inputs.history), floats(out), team_);
+  }
+
+  void delta_rule(const DeltaInputs& inputs, const Batch& batch, const Tensor& out) override {
+    const cpu::DeltaShape shape = {.key_heads = inputs.key_heads,
+                                   .value_heads = inputs.value_heads,
+                                   .key_dim = inputs.key_dim,
+                                   .value_dim = inputs.value_dim};
+    const cpu::DeltaInputs operands = {.qkv = floats(inputs.qkv),
+                                       .b = floats(inputs.b),
+                                       .a = floats(inputs.a),
+                                       .decay_log = single_row(inputs.decay_log),
+                                       .decay_bias = single_row(inputs.decay_bias)};
+    cpu::delta_rule(operands, places_of(batch), shape, store_of(inputs.states), delta_, floats(out), team_);
+  }
+
+  void gated_rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& gate, GateKind kind) override {
+    const cpu::Gate opened = kind == GateKind::silu ? cpu::Gate::silu : cpu::Gate::sigmoid;
+    cpu::gated_rms_norm(floats(x), single_row(weight), eps, floats(gate), opened, team_);
+  }
+
+  void multiply_by_gate(const Tensor& x, const Tensor& gate) override {
+    cpu::multiply_by_gate(floats(x), floats(gate), team_);
+  }
+
+  void add_gated(const Tensor& x, const Tensor& delta, const Tensor& gate) override {
+    cpu::add_gated_rows(floats(x), floats(delta), floats(gate), team_);
+  }
+
+  void normalise_streams(const Tensor& h, const Tensor& weight, std::int64_t streams, float eps,
+                         const Tensor& out) override {
+    cpu::normalise_streams(floats(h), single_row(weight), streams, eps, floats(out), team_);
+  }
+
+  void scaled_silu(const Tensor& x, float factor) override { cpu::scaled_silu(floats(x), factor, team_); }
+
+  void mix_streams(const Tensor& normed, const Tensor& gates, const Tensor& x) override {
+    cpu::mix_streams(floats(normed), floats(gates), floats(x), team_);
+  }
+
+  void inject_streams(const Tensor& h, const Tensor& gates, const Tensor& y) override {
+    cpu::inject_streams(floats(h), floats(gates), floats(y), team_);
+  }
+
+  void gate_values(const Tensor& keys, const Tensor& queries, const Tensor& value, const Tensor& out) override {
+    cpu::gate_values(floats(keys), floats(queries), floats(value), floats(out), team_);
+  }
+
+  void mean_pool(const MeanPoolInputs& inputs, const Batch& batch) override {
+    const cpu::MeanPoolRule rule = {.ratio = inputs.ratio,
+                                    .eps = inputs.eps,
+                                    .norm = single_row(inputs.norm),
+                                    .frequencies = single_row(inputs.frequencies)};
+    cpu::mean_pool(floats(inputs.x), places_of(batch), rule, store_of(inputs.pending), store_of(inputs.entries),
+                   pooled_.matrix(inputs.x.rows, inputs.x.cols), team_);
+  }
+
+  void block_attention(const KvCache& cache, std::int64_t layer, const Tensor& q, const Batch& batch,
+                       const Tensor& chosen, const BlockAttentionShape& shape, const Tensor& out) override {
+    const cpu::KvLayer kv = static_cast<const cpu::CpuKvCache&>(cache).layer(layer);
+    const AttentionShape& attention = shape.attention;
+    check(attention.kv_heads == kv.kv_heads && attention.head_dim == kv.head_dim && attention.window == 0,
+          "attention fits the cache");
+    const cpu::BlockAttentionRule rule = {.heads = attention.heads, .block = shape.block, .scale = attention.scale};
+    cpu::block_attention(kv, floats(q), places_of(batch), integers(chosen), rule, blocks_, floats(out), team_);
+  }
+
+  std::unique_ptr<NgramEmbedding> load_ngrams(const NgramSource& source) override { return cpu::load_ngrams(source); }
+
+  void embed_ngrams(const NgramEmbedding& table, const Tensor& history, const Batch& batch,
+                    const Tensor& out) override {
+    static_cast<const cpu::CpuNgramEmbedding&>(table).embed(column(batch.ids), places_of(batch), column(history),
+                                                            floats(out), team_);
+  }
+
  private:
   cpu::ProductContext products() { return {workspace_, padded_, team_}; }
 
@@ -283,6 +367,8 @@ class CpuBackend : public Backend {
   cpu::AttentionScratch attention_;
   cpu::LatentScratch latent_;
   cpu::SelectScratch selection_;
+  cpu::DeltaScratch delta_;
+  cpu::BlockAttentionScratch blocks_;
   cpu::ExpertRunner experts_;
 };
 

@@ -46,7 +46,7 @@ PackedWeight with_names(const LinearSource& source, const Pack& pack) {
 
 PackedWeight quantise(const LinearSource& source, std::int64_t padded, ThreadTeam& team) {
   const std::int64_t k = source.plan->tensor.k;
-  const std::int64_t padding = padded - source.plan->tensor.n;
+  const std::int64_t padding = padded - source.plan->tensor.n + source.zero_rows;
   std::vector<RowSource> rows;
   for (const WeightPart& part : source.parts) {
     rows.push_back({row_type(part.weight->dtype), row_bytes(part, 0), part.rows, part.weight->cols()});

@@ -96,6 +96,7 @@ void check_parts(const LinearSource& source) {
     throw Error(Error::unsupported,
                 fmt::format("{}: some of its tensors are FP4 and some are not; one kind is needed", source.plan->name));
   }
+  rows += source.zero_rows;
   if (rows != planned.n * planned.groups) {
     throw Error(Error::bad_file, fmt::format("{}: its tensors have {} rows together, {} are needed", source.plan->name,
                                              rows, planned.n * planned.groups));

@@ -53,6 +53,11 @@ void embed(const EmbeddingTable& table, std::span<const std::int32_t> ids, Matri
   });
 }
 
+void embed_row(const EmbeddingTable& table, std::int64_t row, std::span<float> out) {
+  const auto id = static_cast<std::int32_t>(row);
+  HWY_DYNAMIC_DISPATCH(embed_kernel)(table, &id, {out.data(), 1, static_cast<std::int64_t>(out.size())});
+}
+
 namespace {
 
 float value_at(const EmbeddingTable& table, std::int64_t index) {

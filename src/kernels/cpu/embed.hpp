@@ -22,6 +22,9 @@ struct EmbeddingTable {
 /// out[t] = table[ids[t]], converted exactly. Every id is in [0, table.rows).
 void embed(const EmbeddingTable& table, std::span<const std::int32_t> ids, MatrixView<float> out, ThreadTeam& team);
 
+/// out = row `row` of the table, converted exactly.
+void embed_row(const EmbeddingTable& table, std::int64_t row, std::span<float> out);
+
 void embed_reference(const EmbeddingTable& table, std::span<const std::int32_t> ids, MatrixView<float> out);
 
 }  // namespace qpn8::cpu

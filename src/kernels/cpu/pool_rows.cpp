@@ -90,15 +90,6 @@ void pool_rows(MatrixView<const float> x, const RowPlaces& places, const PoolRul
             scratch.rows >= x.rows && pending.dtype == DType::f32 && pending.width == x.cols &&
             pending.per_slot >= (rule.overlaps ? 2 : 1) * rule.ratio && rule.ratio <= kMostPooled,
         "shapes of a pooling agree");
-  // The row of an earlier position of row t's sequence: in this batch, or kept from the ones before.
-  const auto row_at = [&](std::int64_t t, std::int64_t position) {
-    const std::int64_t slot = places.slots[static_cast<std::size_t>(t)];
-    const std::int64_t there = t - (places.positions[static_cast<std::size_t>(t)] - position);
-    const auto index = static_cast<std::size_t>(there);
-    const bool in_batch = there >= 0 && places.slots[index] == slot && places.positions[index] == position;
-    if (in_batch) return x.row(there).data();
-    return reinterpret_cast<const float*>(pending.row(slot, position % pending.per_slot));
-  };
   team.for_ranges(x.rows, row_grain(4 * x.cols), [&](std::int64_t begin, std::int64_t end) {
     std::array<PooledToken, 2 * kMostPooled> tokens;
     for (std::int64_t t = begin; t < end; ++t) {
@@ -107,7 +98,7 @@ void pool_rows(MatrixView<const float> x, const RowPlaces& places, const PoolRul
       const std::int64_t window = next - rule.ratio;
       std::size_t count = 0;
       for (std::int64_t position = first_pooled(window, rule); position < next; ++position) {
-        tokens[count++] = channels_for(row_at(t, position), position, window, rule, weights);
+        tokens[count++] = channels_for(row_at(x, places, pending, t, position), position, window, rule, weights);
       }
       const std::span<float> entry = scratch.row(t);
       HWY_DYNAMIC_DISPATCH(pool_entry_kernel)({tokens.data(), count}, weights.norm, rule.eps, entry);

@@ -55,6 +55,16 @@ void store_rows(MatrixView<const float> x, const RowPlaces& places, const RowSto
   });
 }
 
+const float* row_at(MatrixView<const float> x, const RowPlaces& places, const RowStore& kept, std::int64_t t,
+                    std::int64_t position) {
+  const std::int64_t slot = places.slots[static_cast<std::size_t>(t)];
+  const std::int64_t there = t - (places.positions[static_cast<std::size_t>(t)] - position);
+  const auto index = static_cast<std::size_t>(there);
+  const bool in_batch = there >= 0 && places.slots[index] == slot && places.positions[index] == position;
+  if (in_batch) return x.row(there).data();
+  return reinterpret_cast<const float*>(kept.row(slot, position % kept.per_slot));
+}
+
 float value_at(const RowStore& store, std::int64_t slot, std::int64_t index, std::int64_t column) {
   const std::byte* row = store.row(slot, index);
   if (store.dtype == DType::f32) return reinterpret_cast<const float*>(row)[column];

@@ -31,6 +31,11 @@ void store_rows(MatrixView<const float> x, const RowPlaces& places, const RowSto
 /// x, in row `index` of a sequence.
 void store_row(std::span<const float> x, const RowStore& store, std::int64_t slot, std::int64_t index);
 
+/// The row of position `position`, not after row t's own, of row t's sequence: in x, if the batch has it, else in
+/// `kept` (F32, a ring of positions).
+const float* row_at(MatrixView<const float> x, const RowPlaces& places, const RowStore& kept, std::int64_t t,
+                    std::int64_t position);
+
 /// One element, for references and tests.
 float value_at(const RowStore& store, std::int64_t slot, std::int64_t index, std::int64_t column);
 

@@ -75,13 +75,19 @@ HWY_INLINE hn::Vec<D> exp_nonpositive(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, x), x);
 }
 
-/// x / (1 + e^-x), without an overflow for any x.
+/// 1 / (1 + e^-x), without an overflow for any x.
 template <class D>
-HWY_INLINE hn::Vec<D> silu(D d, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> sigmoid(D d, hn::Vec<D> x) {
   const auto one = hn::Set(d, 1.0F);
   const auto e = exp_nonpositive(d, hn::Neg(hn::Abs(x)));
   const auto numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
-  return hn::Mul(x, hn::Div(numerator, hn::Add(one, e)));
+  return hn::Div(numerator, hn::Add(one, e));
+}
+
+/// x / (1 + e^-x)
+template <class D>
+HWY_INLINE hn::Vec<D> silu(D d, hn::Vec<D> x) {
+  return hn::Mul(x, sigmoid(d, x));
 }
 
 }  // namespace qpn8::cpu::HWY_NAMESPACE
