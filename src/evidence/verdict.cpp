@@ -98,7 +98,12 @@ Speed judge_speed(const AbSummary& summary, std::vector<std::string>& reasons) {
 
 std::string recommend(Quality quality, Speed speed) {
   if (quality == Quality::inferior) return "keep A: B is inferior";
-  if (quality == Quality::undecided) return "keep A for now: these items cannot show that B is as good";
+  if (quality == Quality::undecided) {
+    return speed == Speed::faster ? "B is faster and not shown to be worse: it may stay on where it is, and more items "
+                                    "would show whether it "
+                                    "is as good"
+                                  : "keep A for now: these items cannot show that B is as good";
+  }
   static constexpr std::array<std::string_view, 3> kBySpeed = {
       "B may be on by default: it is as good as A within the margin, and faster",
       "keep A: B is as good within the margin, but slower",
@@ -117,6 +122,10 @@ std::string_view to_string(Quality quality) {
 std::string_view to_string(Speed speed) {
   static constexpr std::array<std::string_view, 3> kTexts = {"faster", "slower", "same"};
   return kTexts[static_cast<std::size_t>(speed)];
+}
+
+bool on_by_default(const Verdict& verdict) {
+  return verdict.speed == Speed::faster && verdict.quality != Quality::inferior;
 }
 
 Verdict judge(const AbSummary& summary, const VerdictLimits& limits) {

@@ -39,4 +39,9 @@ struct Verdict {
 /// Token hashes, divergence positions, single flips and the McNemar p value are reported and decide nothing.
 Verdict judge(const AbSummary& summary, const VerdictLimits& limits);
 
+/// Whether a route that was measured so is on by default: a measured speed-up is, unless quality regresses beyond the
+/// margin or a bound. What only lacks items to show that it is as good stays on, with its opt-out
+/// (docs/decisions/0003-online-default-on.md).
+bool on_by_default(const Verdict& verdict);
+
 }  // namespace qpn8

@@ -177,5 +177,55 @@ TEST(AbResult, HoldsTheKeysThatOtherProgramsRelyOn) {
   EXPECT_EQ(json["paired"]["accuracy_diff_ci"].size(), 2U);
 }
 
+/// The published A/B of the online contract on four V100s: 96 problems, all right in both arms, 8 outputs equal, one
+/// that grew from 1,653 tokens at a repetition of 0.199 to 3,626 at 0.507.
+std::vector<ItemRecords> published_online_items() {
+  std::vector<ItemRecords> items = equal_items(96);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    for (ItemRecord& record : items[i]) {
+      record.output_tokens = 900;
+      record.repeated_4gram = 0.0378;
+      record.decode_tokens_per_s = 67.627 + (i % 2 == 0 ? 0.2 : -0.2);
+    }
+    ItemRecord& b = b_of(items[i]);
+    b.decode_tokens_per_s = 79.105 + (i % 3 == 0 ? 0.3 : -0.15);
+    if (i < 8) continue;
+    b.token_hash = "another";
+    b.answer = "so \\boxed{1}";
+    b.first_divergent_token = 40;
+    b.output_tokens += i % 2 == 0 ? 114 : -114;
+    b.repeated_4gram = 0.0361;
+  }
+  items.back()[static_cast<std::size_t>(ArmName::a)].output_tokens = 1653;
+  items.back()[static_cast<std::size_t>(ArmName::a)].repeated_4gram = 0.199;
+  b_of(items.back()).output_tokens = 3626;
+  b_of(items.back()).repeated_4gram = 0.507;
+  return items;
+}
+
+TEST(Verdict, KeepsThePublishedOnlineContractOn) {
+  const std::vector<ItemRecords> items = published_online_items();
+  const AbSummary summary = summarise(items, {.resamples = 200});
+  EXPECT_NEAR(*summary.paired.decode_ratio_mean, 1.1697, 0.001);
+  EXPECT_EQ(summary.paired.identical_text, 8);
+  EXPECT_NEAR(summary.a.repeated_4gram_mean, 0.0394, 0.0005);
+  EXPECT_NEAR(summary.b.repeated_4gram_mean, 0.0410, 0.0005);
+  const Verdict verdict = judge(summary, {});
+  EXPECT_EQ(verdict.speed, Speed::faster);
+  EXPECT_NE(verdict.quality, Quality::inferior);
+  EXPECT_TRUE(on_by_default(verdict));
+  EXPECT_THAT(verdict.recommendation, HasSubstr("may stay on"));
+}
+
+TEST(Verdict, TurnsAFasterRouteOffWhereItsOutputsGoWrong) {
+  std::vector<ItemRecords> items = published_online_items();
+  for (std::size_t i = 0; i < 20; ++i) b_of(items[i]).repeated_4gram = 0.6;
+  EXPECT_FALSE(on_by_default(judge_items(items))) << "a fifth of the outputs repeat themselves";
+  items = published_online_items();
+  for (std::size_t i = 0; i < 20; ++i) make_wrong(b_of(items[i]));
+  EXPECT_FALSE(on_by_default(judge_items(items))) << "a fifth of the answers are wrong";
+  EXPECT_FALSE(on_by_default(judge_items(equal_items(300)))) << "equal, but no faster";
+}
+
 }  // namespace
 }  // namespace qpn8
