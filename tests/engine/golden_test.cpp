@@ -93,8 +93,8 @@ TEST_P(Golden, GreedyTokensAreReproduced) {
 
 std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> result;
-  for (const char* fixture :
-       {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe", "tiny-deepseek-v4", "tiny-qwen4-exp"}) {
+  for (const char* fixture : {"tiny-llama", "tiny-qwen2", "tiny-qwen3", "tiny-qwen3-moe", "tiny-deepseek-v4",
+                              "tiny-qwen4-exp", "tiny-qwen3-next", "tiny-qwen3-5", "tiny-qwen3-5-moe"}) {
     for (const std::int64_t chunk : {512, 33, 5, 1}) result.push_back({fixture, chunk});
   }
   return result;
