@@ -36,13 +36,22 @@ struct Pools {
   bool any_in_force = false;
 };
 
+// What the hardware makes of the checkpoint's weights: GPUs before sm_80 have no BF16 and serve it as FP16.
+TensorDesc as_served(const Hardware& hardware, TensorDesc tensor) {
+  constexpr int kFirstWithBf16 = 80;
+  const bool has_bf16 = hardware.kind == HardwareKind::cpu || hardware.compute_capability >= kFirstWithBf16;
+  if (tensor.type == WeightType::bf16 && !has_bf16) tensor.type = WeightType::f16;
+  return tensor;
+}
+
 PlannedProjection plan_one(const Hardware& hardware, const Topology& topology, const ProjectionDesc& projection,
                            const Pools& pools) {
+  const TensorDesc served = as_served(hardware, projection.tensor);
   PlannedProjection planned;
   planned.name = projection.name;
   planned.tensor = projection.tensor;
 
-  const auto answer = admit(hardware, topology, projection.tensor, pools.not_off);
+  const auto answer = admit(hardware, topology, served, pools.not_off);
   if (const auto* admission = std::get_if<Admission>(&answer)) {
     planned.route = Route::qpn8;
     planned.reason = fmt::format("admitted by contract {}", admission->contract);
@@ -52,7 +61,7 @@ PlannedProjection plan_one(const Hardware& hardware, const Topology& topology, c
     return planned;
   }
   Refusal refusal = std::get<Refusal>(answer);
-  const auto without_rollback = admit(hardware, topology, projection.tensor, pools.off);
+  const auto without_rollback = admit(hardware, topology, served, pools.off);
   if (const auto* admission = std::get_if<Admission>(&without_rollback)) {
     refusal = {fmt::format("contract {} is {}", admission->contract, pools.turned_off_by.at(admission->contract)),
                false, admission->contract};

@@ -49,9 +49,9 @@ TEST(Audit, WithoutAQpn8ProjectionTheMachineLacksWhatWasAskedFor) {
 
 TEST(Audit, BadRowsAreRefusedByName) {
   const std::vector<std::pair<std::string, std::string>> cases = {{"0", "--rows 0: expected 1 to 512"},
-                                                                  {"1,513", "--rows 1,513: expected"},
+                                                                  {"1,513", "--rows 513: expected 1 to 512"},
                                                                   {"1,1", "--rows 1,1: 1 is there twice"},
-                                                                  {"1,", "--rows :"},
+                                                                  {"1,", "--rows 1,: a number is missing"},
                                                                   {"one", "--rows one: is not an integer"}};
   for (const auto& [rows, message] : cases) {
     const CommandResult result = audit({"--rows", rows});

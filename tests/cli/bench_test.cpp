@@ -96,7 +96,7 @@ TEST(BenchCommand, BadFlagsAreNamedBeforeAnythingIsMeasured) {
   for (const Case& c :
        {Case{"--rows", "1,x", "--rows x: is not an integer"}, Case{"--rows", "1,", "--rows 1,: a number is missing"},
         Case{"--rows", "0", "--rows 0: expected 1 to"}, Case{"--rows", "1,1", "1 is there twice"},
-        Case{"--rows", "", "--rows: 1 required"}, Case{"--contexts", "1,,2", "--contexts : is not an integer"},
+        Case{"--rows", "", "--rows: 1 required"}, Case{"--contexts", "1,,2", "--contexts 1,,2: a number is missing"},
         Case{"--prefill", "0", "--prefill 0: expected 1 to"}, Case{"--repeats", "0", "--repeats 0: expected 1 to 1000"},
         Case{"--warmups", "-1", "--warmups -1: expected 0 to 1000"},
         Case{"--rotation-mb", "-1", "--rotation-mb -1: expected 0 to"},

@@ -183,7 +183,8 @@ TEST(DecoderProjections, AnUnknownArchitectureIsNamed) {
     EXPECT_EQ(error.kind(), Error::unsupported);
     EXPECT_STREQ(
         error.what(),
-        "config.json: model_type \"mamba\" is not supported; known: deepseek_v4, llama, qwen2, qwen3, qwen3_moe");
+        "config.json: model_type \"mamba\" is not supported; known: deepseek_v4, llama, qwen2, qwen3, qwen3_moe, "
+        "qwen3_next, qwen3_5_text, qwen3_5_moe_text, qwen4_exp_text");
   }
 }
 

@@ -188,7 +188,7 @@ std::vector<Difference> differences() {
        .config = {{"quantization_config", nullptr}},
        .role = "wo_b",
        .reason =
-           "weights are bf16, the contract admits f8_e4m3; scales are channel, the contract admits block-128x128"},
+           "weights are f16, the contract admits f8_e4m3; scales are channel, the contract admits block-128x128"},
   };
 }
 
