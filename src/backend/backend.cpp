@@ -147,6 +147,12 @@ void Backend::linear_pair(const Linear& large, const Linear& small, const Tensor
   linear(small, x, y_small);
 }
 
+void Backend::linear_mixed(const Linear& weight, const Tensor& low, const Tensor& normed, const Tensor& gates,
+                           const Tensor& x) {
+  linear(weight, low, gates);
+  mix_streams(normed, gates, x);
+}
+
 void Backend::prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) {
   if (heads.q_norm != nullptr) head_rms_norm(heads.q, *heads.q_norm, heads.eps);
   if (heads.k_norm != nullptr) head_rms_norm(heads.k, *heads.k_norm, heads.eps);

@@ -488,6 +488,10 @@ class Backend {
   virtual void linear_pair(const Linear& large, const Linear& small, const Tensor& x, const Tensor& y,
                            const Tensor& y_small);
 
+  /// gates = low W^T, then x = mix_streams(normed, gates); gates are unspecified afterwards.
+  virtual void linear_mixed(const Linear& weight, const Tensor& low, const Tensor& normed, const Tensor& gates,
+                            const Tensor& x);
+
   /// y = rms_norm(stream) W^T; stream.normed is unspecified afterwards.
   virtual void linear_normalised(ResidualStream& stream, const RowNorm& norm, const Linear& weight, const Tensor& y);
 

@@ -139,7 +139,8 @@ class ForwardingBackend : public Backend {
   void prepare_heads(KvCache& cache, std::int64_t layer, const HeadInputs& heads, const Batch& batch) override {
     inner_->prepare_heads(cache, layer, heads, batch);
   }
-  // run_step() is not handed on: a device that repeats recorded calls would pass this backend by.
+  // Sequences with products are not handed on, so that their products come by linear(); nor is run_step(): a device
+  // that repeats recorded calls would pass this backend by.
 
  protected:
   Backend& inner() { return *inner_; }

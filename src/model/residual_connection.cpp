@@ -24,8 +24,7 @@ void GatedConnection::read(const Tensor& h, const Tensor& x) {
   backend_.normalise_streams(h, norm_.tensor, shape_.streams, shape_.eps, normed);
   backend_.linear(*down_, normed, low);
   backend_.scaled_silu(chosen, 1.0F / static_cast<float>(shape_.streams));
-  backend_.linear(*up_, chosen, gates);
-  backend_.mix_streams(normed, gates, x);
+  backend_.linear_mixed(*up_, chosen, normed, gates, x);
 }
 
 void GatedConnection::write(const Tensor& h, const Tensor& y) {

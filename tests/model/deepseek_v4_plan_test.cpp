@@ -187,8 +187,7 @@ std::vector<Difference> differences() {
       {.name = "Unquantised",
        .config = {{"quantization_config", nullptr}},
        .role = "wo_b",
-       .reason =
-           "weights are f16, the contract admits f8_e4m3; scales are channel, the contract admits block-128x128"},
+       .reason = "weights are f16, the contract admits f8_e4m3; scales are channel, the contract admits block-128x128"},
   };
 }
 

@@ -35,6 +35,7 @@
 #include "kernels/cpu/row_store.hpp"
 #include "kernels/cpu/score_experts.hpp"
 #include "kernels/cpu/select_entries.hpp"
+#include "kernels/cpu/shared_launch.hpp"
 #include "kernels/cpu/swiglu.hpp"
 #include "qpn8/error.hpp"
 
@@ -333,8 +334,46 @@ class CpuBackend : public Backend {
     const AttentionShape& attention = shape.attention;
     check(attention.kv_heads == kv.kv_heads && attention.head_dim == kv.head_dim && attention.window == 0,
           "attention fits the cache");
-    const cpu::BlockAttentionRule rule = {.heads = attention.heads, .block = shape.block, .scale = attention.scale};
-    cpu::block_attention(kv, floats(q), places_of(batch), integers(chosen), rule, blocks_, floats(out), team_);
+    // Rows at positions below this see all blocks before them: plain attention, which shares what it reads.
+    const std::int64_t everything = (chosen.cols + 1) * shape.block - 1;
+    const cpu::AttentionRule all = {.heads = attention.heads, .scale = attention.scale};
+    const cpu::BlockAttentionRule some = {.heads = attention.heads, .block = shape.block, .scale = attention.scale};
+    const cpu::RowPlaces places = places_of(batch);
+    for (std::int64_t first = 0; first < q.rows;) {
+      const std::int64_t end = end_of_run(places.positions, first, everything);
+      const auto from = static_cast<std::size_t>(first);
+      const auto count = static_cast<std::size_t>(end - first);
+      const cpu::RowPlaces part = {places.slots.subspan(from, count), places.positions.subspan(from, count)};
+      const MatrixView<const float> queries = floats(q).row_range(first, end - first);
+      const MatrixView<float> results = floats(out).row_range(first, end - first);
+      if (places.positions[from] < everything) {
+        cpu::attention(kv, queries, part, all, attention_, results, team_);
+      } else {
+        cpu::block_attention(kv, queries, part, integers(chosen).row_range(first, end - first), some, blocks_, results,
+                             team_);
+      }
+      first = end;
+    }
+  }
+
+  void linear_pair(const Linear& large, const Linear& small, const Tensor& x, const Tensor& y,
+                   const Tensor& y_small) override {
+    const auto* packed = packed_alone(large, x.rows);
+    const auto* dense = dynamic_cast<const cpu::DenseLinear*>(&small);
+    if (packed == nullptr || dense == nullptr || dense->has_bias())
+      return Backend::linear_pair(large, small, x, y, y_small);
+    cpu::qpn8_linear_and_dense(packed->weight(), packed->schedule(), dense->weight(), floats(x), floats(y),
+                               floats(y_small), workspace_, team_);
+  }
+
+  void linear_mixed(const Linear& weight, const Tensor& low, const Tensor& normed, const Tensor& gates,
+                    const Tensor& x) override {
+    const auto* packed = packed_alone(weight, 1);
+    if (low.rows != 1 || packed == nullptr || x.cols % kTileColumns != 0) {
+      return Backend::linear_mixed(weight, low, normed, gates, x);
+    }
+    cpu::qpn8_linear_and_mix(packed->weight(), packed->schedule(), floats(low), floats(normed), floats(gates),
+                             floats(x), workspace_, team_);
   }
 
   std::unique_ptr<NgramEmbedding> load_ngrams(const NgramSource& source) override { return cpu::load_ngrams(source); }
@@ -346,6 +385,22 @@ class CpuBackend : public Backend {
   }
 
  private:
+  /// The weight if its packed product of so many rows needs nothing done before or after it; else null.
+  static const cpu::PackedLinear* packed_alone(const Linear& weight, std::int64_t rows) {
+    const auto* packed = dynamic_cast<const cpu::PackedLinear*>(&weight);
+    const bool alone =
+        packed != nullptr && rows >= 1 && rows <= kMaxPackedRows && !packed->is_padded() && !packed->has_bias();
+    return alone ? packed : nullptr;
+  }
+
+  /// Neighbouring rows of a batch, [first, end), that block_attention() takes the same way.
+  static std::int64_t end_of_run(std::span<const std::int32_t> positions, std::int64_t first, std::int64_t everything) {
+    const auto sees_all = [&](std::int64_t t) { return positions[static_cast<std::size_t>(t)] < everything; };
+    std::int64_t end = first + 1;
+    while (end < static_cast<std::int64_t>(positions.size()) && sees_all(end) == sees_all(first)) ++end;
+    return end;
+  }
+
   cpu::ProductContext products() { return {workspace_, padded_, team_}; }
 
   /// Now, because a prompt would find out only when it is long enough.

@@ -25,6 +25,7 @@ class CpuLinear : public Linear {
   explicit CpuLinear(std::vector<float> bias) : bias_(std::move(bias)) {}
 
   void apply(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const;
+  bool has_bias() const { return !bias_.empty(); }
 
  private:
   virtual void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const = 0;
@@ -63,6 +64,8 @@ class PackedLinear : public CpuLinear {
   std::int64_t n() const override { return n_; }
   std::int64_t bytes() const override { return weight_.bytes(); }
   const PackedWeight& weight() const { return weight_; }
+  const Schedule& schedule() const { return schedule_; }
+  bool is_padded() const { return weight_.n != n_; }
 
  private:
   void multiply_by(MatrixView<const float> x, MatrixView<float> y, const ProductContext& context) const override;

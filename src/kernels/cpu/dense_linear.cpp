@@ -151,5 +151,10 @@ void dense_linear(const DenseWeightView& weight, MatrixView<const float> x, Matr
   });
 }
 
+void dense_channels(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+                    std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(run_dense_channels)(weight, x, y, begin, end);
+}
+
 }  // namespace qpn8::cpu
 #endif  // HWY_ONCE

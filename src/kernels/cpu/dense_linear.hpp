@@ -26,6 +26,11 @@ struct DenseWeightView {
 void dense_linear(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y, Workspace& workspace,
                   ThreadTeam& team);
 
+/// The output channels [begin, end) of dense_linear() for at most kMaxPackedRows rows, on this thread: for what shares
+/// a hand-over with it. Nothing is checked.
+void dense_channels(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<float> y, std::int64_t begin,
+                    std::int64_t end);
+
 /// The plain reference: FP64 throughout, in the order of k.
 void dense_linear_reference(const DenseWeightView& weight, MatrixView<const float> x, MatrixView<double> y);
 

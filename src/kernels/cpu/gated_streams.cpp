@@ -124,6 +124,11 @@ void mix_streams(MatrixView<const float> normed, MatrixView<const float> gates, 
   });
 }
 
+void mix_run(const float* normed, const float* gates, std::int64_t width, std::int64_t streams, std::span<float> x) {
+  HWY_DYNAMIC_DISPATCH(mix_kernel)
+  (normed, gates, static_cast<std::size_t>(width), static_cast<std::size_t>(streams), x);
+}
+
 void inject_streams(MatrixView<float> h, MatrixView<const float> gates, MatrixView<const float> y, ThreadTeam& team) {
   const std::int64_t streams = gates.cols;
   check(h.cols == streams * y.cols && gates.rows == h.rows && y.rows == h.rows, "a gate for every stream");

@@ -23,6 +23,10 @@ void scaled_silu(MatrixView<float> x, float factor, ThreadTeam& team);
 /// x[t] = the mean over streams of sigmoid(gates[t]) * normed[t], a value at a time; both [rows, n * d].
 void mix_streams(MatrixView<const float> normed, MatrixView<const float> gates, MatrixView<float> x, ThreadTeam& team);
 
+/// A run of one row's mean, on this thread: `normed` and `gates` point at the run in the first stream, the others lie
+/// `width` values apart.
+void mix_run(const float* normed, const float* gates, std::int64_t width, std::int64_t streams, std::span<float> x);
+
 /// In place: stream s of h[t] += 2 sigmoid(gates[t][s] / n) * y[t]; gates [rows, n].
 void inject_streams(MatrixView<float> h, MatrixView<const float> gates, MatrixView<const float> y, ThreadTeam& team);
 

@@ -322,25 +322,32 @@ HWY_EXPORT(run_tiles);
 // Inputs that a thread interleaves at least: some microseconds of work, as much as handing it over costs.
 constexpr std::int64_t kInputsAtLeast = 1024;
 
-// Tiles of the widest strip that there is: eight vectors of 16 channels.
-constexpr std::int64_t kTilesAtOnce = 4;
 }  // namespace
+
+PackedProduct::PackedProduct(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x,
+                             MatrixView<float> y, Workspace& workspace, ThreadTeam& team)
+    : weight_(weight), schedule_(schedule), rows_(x.data), y_(y) {
+  check(x.rows >= 1 && x.rows <= kMaxPackedRows, "qpn8_linear: 1 to 8 rows");
+  if (x.rows == 1) return;
+  const std::span<std::byte> scratch = workspace.claim(static_cast<std::size_t>(x.rows * x.cols) * sizeof(float));
+  auto* interleaved = reinterpret_cast<float*>(scratch.data());
+  team.for_ranges(x.cols, kInputsAtLeast, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(interleave_rows)(schedule, x, interleaved, begin, end);
+  });
+  rows_ = interleaved;
+}
+
+std::int64_t PackedProduct::tiles() const { return weight_.n / kTileColumns; }
+
+void PackedProduct::run(std::int64_t begin, std::int64_t end) const {
+  HWY_DYNAMIC_DISPATCH(run_tiles)(weight_, schedule_, rows_, y_, begin, end);
+}
 
 void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
                  Workspace& workspace, ThreadTeam& team) {
-  check(x.rows >= 1 && x.rows <= kMaxPackedRows, "qpn8_linear: 1 to 8 rows");
-  const float* rows = x.data;
-  if (x.rows > 1) {
-    const std::span<std::byte> scratch = workspace.claim(static_cast<std::size_t>(x.rows * x.cols) * sizeof(float));
-    auto* interleaved = reinterpret_cast<float*>(scratch.data());
-    team.for_ranges(x.cols, kInputsAtLeast, [&](std::int64_t begin, std::int64_t end) {
-      HWY_DYNAMIC_DISPATCH(interleave_rows)(schedule, x, interleaved, begin, end);
-    });
-    rows = interleaved;
-  }
-  team.for_shared_ranges(weight.n / kTileColumns, kTilesAtOnce, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(run_tiles)(weight, schedule, rows, y, begin, end);
-  });
+  const PackedProduct product(weight, schedule, x, y, workspace, team);
+  team.for_shared_ranges(product.tiles(), PackedProduct::kTilesAtOnce,
+                         [&](std::int64_t begin, std::int64_t end) { product.run(begin, end); });
 }
 
 }  // namespace qpn8::cpu

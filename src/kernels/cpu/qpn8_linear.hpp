@@ -17,4 +17,26 @@ namespace qpn8::cpu {
 void qpn8_linear(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
                  Workspace& workspace, ThreadTeam& team);
 
+/// The same piece by piece, for what shares a hand-over with it. Borrows everything that it is made of.
+class PackedProduct {
+ public:
+  /// Interleaves x in the workspace if it has several rows.
+  PackedProduct(const PackedWeight& weight, const Schedule& schedule, MatrixView<const float> x, MatrixView<float> y,
+                Workspace& workspace, ThreadTeam& team);
+
+  /// Tiles that are worth taking together.
+  static constexpr std::int64_t kTilesAtOnce = 4;
+
+  std::int64_t tiles() const;
+
+  /// The columns of y of the tiles [begin, end); any thread, each tile once.
+  void run(std::int64_t begin, std::int64_t end) const;
+
+ private:
+  const PackedWeight& weight_;
+  const Schedule& schedule_;
+  const float* rows_;
+  MatrixView<float> y_;
+};
+
 }  // namespace qpn8::cpu
