@@ -51,10 +51,10 @@ struct LinearSource {
   const PlannedProjection* plan = nullptr;  ///< the route, the schedule, the shape
   const Checkpoint* checkpoint = nullptr;
   std::vector<WeightPart> parts;
-  std::int64_t zero_rows = 0;  ///< behind the parts: a shape that kernels know, for fewer outputs
-  std::vector<float> bias;     ///< n values, or empty
+  std::vector<float> bias;  ///< n values, or empty
   /// Two parts of as many rows, gate and up, which linear_gated() multiplies by: a device may keep them interleaved.
   bool gated = false;
+  std::int64_t zero_rows = 0;  ///< behind the parts: a shape that kernels know, for fewer outputs
 };
 
 /// Rows [first, first + count) of stacked parts.
