@@ -22,7 +22,8 @@ struct ExpertName {
 std::optional<ExpertName> expert_name(const std::string& described) {
   const std::size_t at = described.find(kExperts);
   if (at == std::string::npos) return std::nullopt;
-  const std::string_view rest = std::string_view(described).substr(at + kExperts.size());
+  std::string_view rest = described;
+  rest.remove_prefix(at + kExperts.size());
   ExpertName name;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), name.expert);
   if (error != std::errc()) return std::nullopt;
